@@ -1,0 +1,101 @@
+//! `router.json`: all that a router is, beside its tensors.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::collate::Pooling;
+use crate::queues::Queue;
+use crate::tokenizer::WindowConfig;
+
+/// The layout that this version writes and reads.
+pub const ROUTER_SCHEMA: &str = "postroom-router/1";
+
+/// Contents of `router.json`. Unknown keys are refused: a router of a later version must not be half understood.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// [`ROUTER_SCHEMA`].
+    pub schema: String,
+    /// Name of the router.
+    pub name: String,
+    /// Grows with every training; part of every answer.
+    pub version: String,
+    /// The encoder it was trained on.
+    pub encoder: EncoderReference,
+    /// Its tensors.
+    pub files: RouterFiles,
+    /// In the order of the logits.
+    pub queues: Vec<Queue>,
+    /// Languages it was trained on (ISO 639-1); mail in another one goes to a person. Empty: any.
+    pub languages: Vec<String>,
+    /// How mail is cut into windows.
+    pub windows: WindowConfig,
+    /// How hidden states become one vector.
+    pub pooling: Pooling,
+    /// How logits become confidence, and when to hand over to a person.
+    pub calibration: Calibration,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// What was measured on it.
+    pub figures: Figures,
+}
+
+/// An encoder directory by name and by what must be in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderReference {
+    /// Name of its directory.
+    pub name: String,
+    /// SHA-256 of its files, by file name.
+    pub sha256: BTreeMap<String, String>,
+}
+
+/// The router's own tensor files and their SHA-256.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouterFiles {
+    /// SHA-256 of `head.safetensors`.
+    #[serde(rename = "head.safetensors")]
+    pub head: String,
+}
+
+/// From logits to a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// Confidence is `softmax(logits / temperature)`.
+    pub temperature: f64,
+    /// Least confidence with which a mail is routed without a person.
+    pub threshold: f64,
+}
+
+/// How a router came to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// Data that it was trained on, by file name.
+    pub data: String,
+    /// SHA-256 of that file.
+    pub data_sha256: String,
+    /// Mails in it that were used.
+    pub mails: usize,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Version of the program.
+    pub program: String,
+}
+
+/// Figures measured while training, on mails that the judged head had not seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    /// Share of held-out mails sent to the right queue when every mail is routed.
+    pub accuracy: f64,
+    /// Share of held-out mails at or above the threshold.
+    pub coverage: f64,
+    /// Share of those that went to the right queue.
+    pub accuracy_when_routed: f64,
+    /// Expected calibration error, 15 bins.
+    pub ece: f64,
+}

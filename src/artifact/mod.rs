@@ -1,0 +1,131 @@
+//! Model directories: encoders in Hugging Face's layout, and routers, which turn an encoder into decisions.
+//!
+//! Everything is checked before it is used: checksums, names, shapes, settings. A damaged, foreign or cut-off
+//! directory gives one error that names the file.
+
+mod checksum;
+mod encoder_dir;
+mod manifest;
+mod router_dir;
+mod weights;
+
+pub use checksum::sha256_file;
+pub use encoder_dir::EncoderDir;
+pub use manifest::{Calibration, EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
+pub use router_dir::{HeadTensors, Router, RouterInfo, find_encoder, load_router, save_router};
+pub use weights::Weights;
+
+use std::path::{Path, PathBuf};
+
+use crate::model::ModelError;
+use crate::queues::QueueError;
+use crate::tokenizer::{TokenizerError, WindowError};
+
+/// Why a model directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// A file is missing or unreadable.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{} is damaged or of another kind: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file has changed since the router was made.
+    #[error("{} has sha256 {found}, the router was made with {expected}; restore that file or train the router again", path.display())]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// What `router.json` says.
+        expected: String,
+        /// What the file has.
+        found: String,
+    },
+    /// Neither a router nor a classifier of Hugging Face's layout.
+    #[error("{} holds no router: neither router.json nor the config.json of a BertForSequenceClassification", path.display())]
+    NoRouter {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The encoder that a router names is not there.
+    #[error("the router's encoder `{name}` is in none of {}", searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
+    NoEncoder {
+        /// Its name.
+        name: String,
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
+    },
+    /// The network refuses its configuration or weights.
+    #[error("the network in {} cannot be built", path.display())]
+    Model {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: ModelError,
+    },
+    /// The tokenizer cannot be used.
+    #[error("the tokenizer in {} cannot be used", path.display())]
+    Tokenizer {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: TokenizerError,
+    },
+    /// The queues are refused.
+    #[error("the queues of {} cannot be used", path.display())]
+    Queues {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: QueueError,
+    },
+    /// The window settings are refused.
+    #[error("the window settings of {} cannot be used", path.display())]
+    Windows {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: WindowError,
+    },
+}
+
+impl ArtifactError {
+    fn damaged(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
+    }
+
+    fn read(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        |source| Self::Read { path: path.to_owned(), source }
+    }
+
+    fn write(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        |source| Self::Write { path: path.to_owned(), source }
+    }
+
+    fn model(path: &Path) -> impl FnOnce(ModelError) -> Self {
+        |source| Self::Model { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,100 @@
+//! A safetensors file, memory-mapped and checked before anything is read from it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
+use safetensors::SafeTensors;
+
+use super::{ArtifactError, checksum};
+
+/// An open safetensors file.
+pub struct Weights {
+    path: PathBuf,
+    map: memmap2::Mmap,
+}
+
+impl Weights {
+    /// Maps the file and checks its header, and its checksum where one is expected.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Read`], [`ArtifactError::Damaged`], [`ArtifactError::Checksum`].
+    pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self, ArtifactError> {
+        let file = std::fs::File::open(path).map_err(ArtifactError::read(path))?;
+        let map = map_read_only(&file).map_err(ArtifactError::read(path))?;
+        let weights = Self { path: path.to_owned(), map };
+        // The checksum first: it says "this file changed", the header could only say "this file is odd".
+        if let Some(expected) = sha256 {
+            checksum::verify(path, &weights.map, expected)?;
+        }
+        weights.tensors()?;
+        Ok(weights)
+    }
+
+    fn tensors(&self) -> Result<SafeTensors<'_>, ArtifactError> {
+        SafeTensors::deserialize(&self.map).map_err(|source| ArtifactError::damaged(&self.path, source))
+    }
+
+    /// Names of all tensors.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Damaged`].
+    pub fn names(&self) -> Result<BTreeSet<String>, ArtifactError> {
+        Ok(self.tensors()?.names().into_iter().map(str::to_owned).collect())
+    }
+
+    /// Reads the expected tensors, each of the expected shape and of a floating type, cast to `dtype`.
+    ///
+    /// `prefix` is put before each expected name to find it in the file; the builder knows it without the prefix.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Damaged`] that names the first tensor that is missing or has another shape or type.
+    pub fn read(
+        &self,
+        prefix: &str,
+        expected: &[(String, Vec<usize>)],
+        dtype: DType,
+        device: &Device,
+    ) -> Result<VarBuilder<'static>, ArtifactError> {
+        let tensors = self.tensors()?;
+        let mut read = HashMap::with_capacity(expected.len());
+        for (name, shape) in expected {
+            let stored = format!("{prefix}{name}");
+            let view = tensors
+                .tensor(&stored)
+                .map_err(|_| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}` is missing")))?;
+            if view.shape() != shape.as_slice() {
+                return Err(ArtifactError::damaged(
+                    &self.path,
+                    format_args!("tensor `{stored}` has shape {:?}, not {shape:?}", view.shape()),
+                ));
+            }
+            let tensor = load_tensor(&view, dtype, device)
+                .map_err(|reason| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}`: {reason}")))?;
+            read.insert(name.clone(), tensor);
+        }
+        Ok(VarBuilder::from_tensors(read, dtype, device))
+    }
+}
+
+fn load_tensor(view: &safetensors::tensor::TensorView<'_>, dtype: DType, device: &Device) -> Result<Tensor, String> {
+    use safetensors::Dtype;
+    let stored = match view.dtype() {
+        Dtype::F32 => DType::F32,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::BF16,
+        other => return Err(format!("type {other:?} is none of F32, F16, BF16")),
+    };
+    Tensor::from_raw_buffer(view.data(), stored, view.shape(), &Device::Cpu)
+        .and_then(|tensor| tensor.to_dtype(dtype))
+        .and_then(|tensor| tensor.to_device(device))
+        .map_err(|source| source.to_string())
+}
+
+#[expect(unsafe_code, reason = "mapping a file is unsafe because another process may change it")]
+fn map_read_only(file: &std::fs::File) -> std::io::Result<memmap2::Mmap> {
+    // SAFETY: the map is read once, at load, into tensors of our own; model files are replaced by rename (a new
+    // inode), never written in place, so the mapped bytes do not change meanwhile.
+    unsafe { memmap2::Mmap::map(file) }
+}

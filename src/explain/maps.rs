@@ -1,0 +1,208 @@
+//! One window's attention as a block of four axes, and what can be done to it: choose, reduce, merge words, drop specials.
+//!
+//! Always four axes `[layer, head, query, key]`, size 1 where reduced, so that readers never branch.
+
+use serde::{Deserialize, Serialize};
+
+use super::units::Unit;
+use crate::model::WindowMaps;
+
+/// What is done over the chosen heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reduce {
+    /// Each head by itself.
+    None,
+    /// Their mean.
+    #[default]
+    Mean,
+    /// For each cell the largest; rows no longer sum to 1.
+    Max,
+}
+
+/// What happens to the columns of `[CLS]` and `[SEP]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Special {
+    /// Shown.
+    #[default]
+    Keep,
+    /// Taken out; what remains of a row is scaled to sum to 1, and the removed mass is told.
+    Drop,
+}
+
+/// Why a map cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// The network did not return what was asked of it.
+    #[error("the network returned no map of layer {layer}")]
+    Missing {
+        /// The layer.
+        layer: usize,
+    },
+    /// candle's own error.
+    #[error("the map cannot be read")]
+    Tensor(#[from] candle_core::Error),
+}
+
+/// Attention weights of one window, `[layer, head, query, key]`, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttentionMap {
+    /// Sizes of the four axes.
+    pub shape: [usize; 4],
+    /// The weights.
+    pub data: Vec<f32>,
+}
+
+impl AttentionMap {
+    /// The chosen layers and heads of a window, piece by piece: `[layers, heads, T, T]`.
+    ///
+    /// # Errors
+    /// [`MapError`] where a layer was not kept.
+    pub fn of_window(maps: &WindowMaps, layers: &[usize], heads: &[usize]) -> Result<Self, MapError> {
+        let tokens = maps.tokens;
+        let mut data = Vec::with_capacity(layers.len() * heads.len() * tokens * tokens);
+        for &layer in layers {
+            let (_, map) = maps.layers.iter().find(|(index, _)| *index == layer).ok_or(MapError::Missing { layer })?;
+            for &head in heads {
+                data.extend(map.get(head)?.flatten_all()?.to_vec1::<f32>()?);
+            }
+        }
+        Ok(Self { shape: [layers.len(), heads.len(), tokens, tokens], data })
+    }
+
+    /// Puts the heads of each layer together.
+    #[must_use]
+    pub fn reduce_heads(self, reduce: Reduce) -> Self {
+        let [layers, heads, queries, keys] = self.shape;
+        let cells = queries * keys;
+        if reduce == Reduce::None || heads == 0 {
+            return self;
+        }
+        let mut data = Vec::with_capacity(layers * cells);
+        for layer in self.data.chunks_exact(heads * cells) {
+            data.extend((0..cells).map(|cell| {
+                let of_heads = layer.iter().skip(cell).step_by(cells);
+                match reduce {
+                    Reduce::Max => of_heads.fold(0.0, |largest: f32, &weight| largest.max(weight)),
+                    _ => of_heads.sum::<f32>() / heads as f32,
+                }
+            }));
+        }
+        Self { shape: [layers, 1, queries, keys], data }
+    }
+
+    /// Merges pieces into units (Clark et al. 2019): the sum over the pieces of a key, the mean over those of a query.
+    /// Rows keep their sum. Only the rows of `rows` (numbers of units) are kept.
+    #[must_use]
+    pub fn merge(&self, units: &[Unit], rows: &[usize]) -> Self {
+        let [layers, heads, queries, keys] = self.shape;
+        let mut data = Vec::with_capacity(layers * heads * rows.len() * units.len());
+        for map in self.data.chunks_exact((queries * keys).max(1)) {
+            for &row in rows {
+                let pieces = &units[row].pieces;
+                for column in units {
+                    let sum: f32 = pieces
+                        .clone()
+                        .map(|query| {
+                            map[query * keys + column.pieces.start..query * keys + column.pieces.end]
+                                .iter()
+                                .sum::<f32>()
+                        })
+                        .sum();
+                    data.push(sum / pieces.len() as f32);
+                }
+            }
+        }
+        Self { shape: [layers, heads, rows.len(), units.len()], data }
+    }
+
+    /// Sum of each row, `[layer, head, query]`.
+    #[must_use]
+    pub fn row_sums(&self) -> Vec<f32> {
+        self.rows().map(|row| row.iter().sum()).collect()
+    }
+
+    /// What each row puts on the columns where `special` is true, `[layer, head, query]`.
+    #[must_use]
+    pub fn mass_on(&self, special: &[bool]) -> Vec<f32> {
+        self.rows()
+            .map(|row| row.iter().zip(special).filter(|(_, special)| **special).map(|(weight, _)| weight).sum())
+            .collect()
+    }
+
+    /// Takes out the columns where `special` is true and scales each row to sum to 1 again. A row that has (almost)
+    /// nothing else, more than 0.99 on them, is a sink: it becomes zero instead of being stretched.
+    #[must_use]
+    pub fn without(&self, special: &[bool]) -> Self {
+        let [layers, heads, queries, keys] = self.shape;
+        let kept = (0..keys).filter(|&key| !special[key]).count();
+        let mut data = Vec::with_capacity(layers * heads * queries * kept);
+        for row in self.rows() {
+            let ordinary = || row.iter().zip(special).filter(|(_, special)| !**special).map(|(&weight, _)| weight);
+            let rest: f32 = ordinary().sum();
+            let scale = if rest < 0.01 { 0.0 } else { 1.0 / rest };
+            data.extend(ordinary().map(|weight| weight * scale));
+        }
+        Self { shape: [layers, heads, queries, kept], data }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &[f32]> {
+        self.data.chunks_exact(self.shape[3].max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(pieces: std::ops::Range<usize>) -> Unit {
+        Unit { pieces, place: None, unknown: false }
+    }
+
+    /// Two heads of one layer over three pieces.
+    fn map() -> AttentionMap {
+        AttentionMap {
+            shape: [1, 2, 3, 3],
+            data: vec![
+                0.5, 0.25, 0.25, 0.0, 1.0, 0.0, 0.2, 0.3, 0.5, //
+                0.1, 0.1, 0.8, 0.6, 0.2, 0.2, 0.4, 0.4, 0.2,
+            ],
+        }
+    }
+
+    fn close(a: &[f32], b: &[f32]) {
+        assert_eq!(a.len(), b.len());
+        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6), "{a:?} {b:?}");
+    }
+
+    #[test]
+    fn the_mean_over_heads_keeps_rows_stochastic() {
+        let mean = map().reduce_heads(Reduce::Mean);
+        assert_eq!(mean.shape, [1, 1, 3, 3]);
+        close(&mean.data[..3], &[0.3, 0.175, 0.525]);
+        close(&mean.row_sums(), &[1.0; 3]);
+    }
+
+    #[test]
+    fn the_maximum_over_heads_is_cell_by_cell() {
+        close(&map().reduce_heads(Reduce::Max).data[..3], &[0.5, 0.25, 0.8]);
+    }
+
+    #[test]
+    fn words_sum_their_keys_and_average_their_queries() {
+        let merged = map().merge(&[unit(0..1), unit(1..3)], &[0, 1]);
+        assert_eq!(merged.shape, [1, 2, 2, 2]);
+        close(&merged.data[..4], &[0.5, 0.5, 0.1, 0.9]);
+        close(&merged.row_sums(), &[1.0; 4]);
+    }
+
+    #[test]
+    fn dropping_specials_scales_rows_and_leaves_sinks_alone() {
+        let special = [false, true, false];
+        close(&map().mass_on(&special)[..3], &[0.25, 1.0, 0.3]);
+        let dropped = map().without(&special);
+        assert_eq!(dropped.shape, [1, 2, 3, 2]);
+        close(&dropped.data[..4], &[2.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]);
+    }
+}

@@ -1,0 +1,15 @@
+//! postroom routes support email to the queue that must act.
+//!
+//! A raw mail is cleaned ([`email`]), cut into tokens ([`tokenizer`]), read by a small self-attention encoder
+//! ([`model`]) and answered with a queue, a calibrated confidence and, on request, what every attention head looked at.
+//! Modules import only from floors below them; `ARCHITECTURE.md` draws the floors, `tests/architecture.rs` checks them.
+
+pub mod artifact;
+pub mod collate;
+pub mod email;
+pub mod explain;
+pub mod inference;
+pub mod model;
+pub mod queues;
+pub mod routing;
+pub mod tokenizer;

@@ -1,0 +1,173 @@
+//! The answer to one mail.
+
+use serde::Serialize;
+
+use crate::email::{Cut, CutReason, Language, MailKind};
+
+/// What should happen to the mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It goes to [`Decision::queue`].
+    Route,
+    /// A person decides; the reasons say why, the candidates help.
+    NeedsHuman,
+    /// A bounce or an automatic reply: no queue must act.
+    NotForAQueue,
+}
+
+/// Why a mail was not routed alone, or what the reader should know about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The confidence is below the router's threshold.
+    BelowThreshold,
+    /// Too few words to judge by.
+    TooShort,
+    /// No text in the body; only the subject was read.
+    EmptyBody,
+    /// The text is in a language that the router does not know.
+    UnsupportedLanguage,
+    /// An automatic reply.
+    AutoReply,
+    /// A report of the mail system.
+    Bounce,
+    /// Nothing could be read: encrypted or broken.
+    Unreadable,
+    /// The mail was longer than the ceiling; the decision stands on what was read.
+    Truncated,
+    /// The likeliest queue is switched off.
+    QueueDisabled,
+}
+
+/// A queue by id and name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueueRef {
+    /// Stable id.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+}
+
+/// A queue and how likely it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Id of the queue.
+    pub queue: String,
+    /// Calibrated probability that this queue is right, 0 to 1.
+    pub confidence: f64,
+}
+
+/// What cleaning found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MailFacts {
+    /// Person, automatic, list, forwarded.
+    pub kind: MailKind,
+    /// The header or structure that decided the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind_evidence: Option<String>,
+    /// Language of the text, where it is long enough to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<&'static str>,
+    /// Characters taken out of the body, by reason.
+    pub cut: serde_json::Map<String, serde_json::Value>,
+    /// Attachments; none of them was read.
+    pub attachments: usize,
+    /// What else cleaning noticed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<crate::email::Note>,
+}
+
+impl MailFacts {
+    /// The facts of a clean mail.
+    #[must_use]
+    pub fn of(email: &crate::email::CleanEmail) -> Self {
+        Self {
+            kind: email.kind,
+            kind_evidence: email.kind_evidence.clone(),
+            language: email.language.map(|Language { code, .. }| code),
+            cut: cut_characters(&email.cut, email.body.posted()),
+            attachments: email.attachments,
+            notes: email.notes.clone(),
+        }
+    }
+}
+
+fn cut_characters(cuts: &[Cut], posted: &str) -> serde_json::Map<String, serde_json::Value> {
+    let mut by_reason: Vec<(CutReason, usize)> = Vec::new();
+    for cut in cuts {
+        let characters = posted.get(cut.start..cut.end).map_or(0, |text| text.chars().count());
+        match by_reason.iter_mut().find(|(why, _)| *why == cut.why) {
+            Some((_, count)) => *count += characters,
+            None => by_reason.push((cut.why, characters)),
+        }
+    }
+    by_reason
+        .into_iter()
+        .filter_map(|(why, count)| Some((serde_json::to_value(why).ok()?.as_str()?.to_owned(), count.into())))
+        .collect()
+}
+
+/// How much of the mail the network saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct InputFacts {
+    /// Tokens of the whole mail.
+    pub tokens_total: usize,
+    /// Tokens that were read.
+    pub tokens_used: usize,
+    /// Windows that they were read in.
+    pub windows: usize,
+    /// Whether the ceiling cut the mail.
+    pub truncated: bool,
+}
+
+/// Which model answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelRef {
+    /// Name of the router.
+    pub router: String,
+    /// Its version.
+    pub version: String,
+    /// Its encoder.
+    pub encoder: String,
+}
+
+/// Where the time went, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Timing {
+    /// Reading and cleaning the mail.
+    pub parse: u64,
+    /// Cutting it into tokens and windows.
+    pub tokenize: u64,
+    /// Waiting for the model.
+    pub queue: u64,
+    /// The batch that this mail ran in.
+    pub model: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+/// The answer to one mail.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// The caller's id of the mail, or one made here.
+    pub id: String,
+    /// What should happen.
+    pub decision: Outcome,
+    /// The queue that must act; `None` unless the decision is to route.
+    pub queue: Option<QueueRef>,
+    /// Calibrated probability of the likeliest queue; `None` where the network was not asked.
+    pub confidence: Option<f64>,
+    /// Why not routed alone, and what else to know.
+    pub reasons: Vec<Reason>,
+    /// The likeliest queues, best first.
+    pub candidates: Vec<Candidate>,
+    /// What cleaning found.
+    pub mail: MailFacts,
+    /// How much was read.
+    pub input: InputFacts,
+    /// Which model answered.
+    pub model: ModelRef,
+    /// Where the time went.
+    pub timing_us: Timing,
+}

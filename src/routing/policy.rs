@@ -1,0 +1,173 @@
+//! From logits to a decision: a plain function of numbers and facts.
+
+use serde::{Deserialize, Serialize};
+
+use super::decision::{Candidate, Outcome, QueueRef, Reason};
+use crate::artifact::RouterInfo;
+use crate::email::{CleanEmail, MailKind, Note};
+use crate::tokenizer::EncodedEmail;
+
+/// What to do with bounces and automatic replies. They are never dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AutomaticMail {
+    /// Answer `not_for_a_queue`.
+    #[default]
+    NotForAQueue,
+    /// Route them like any mail; the reasons still say what they are.
+    Route,
+}
+
+/// Settings of the policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyConfig {
+    /// Least confidence for routing without a person, 0 to 1. `None`: the router's own, solved when it was trained.
+    pub threshold: Option<f64>,
+    /// A mail of fewer words (subject and body) goes to a person.
+    pub min_words: usize,
+    /// How many candidates an answer lists.
+    pub max_candidates: usize,
+    /// Bounces and automatic replies.
+    pub automatic_mail: AutomaticMail,
+    /// Hand mail in a language that the router does not know to a person.
+    pub check_language: bool,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self {
+            threshold: None,
+            min_words: 2,
+            max_candidates: 3,
+            automatic_mail: AutomaticMail::default(),
+            check_language: true,
+        }
+    }
+}
+
+/// What the policy decided.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Verdict {
+    pub outcome: Outcome,
+    pub queue: Option<QueueRef>,
+    pub confidence: Option<f64>,
+    pub reasons: Vec<Reason>,
+    pub candidates: Vec<Candidate>,
+}
+
+/// `softmax(logits / temperature)`.
+#[must_use]
+pub fn probabilities(logits: &[f32], temperature: f64) -> Vec<f64> {
+    let scaled: Vec<f64> = logits.iter().map(|&logit| f64::from(logit) / temperature).collect();
+    let largest = scaled.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = scaled.iter().map(|value| (value - largest).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.into_iter().map(|power| power / sum).collect()
+}
+
+/// A mail that nothing can be read of is not shown to the network.
+pub(super) fn readable(encoded: &EncodedEmail) -> bool {
+    !encoded.tokens.is_empty()
+}
+
+/// Decides. `logits` is `None` where the network was not asked.
+pub(super) fn decide(
+    router: &RouterInfo,
+    config: &PolicyConfig,
+    email: &CleanEmail,
+    encoded: &EncodedEmail,
+    logits: Option<&[f32]>,
+) -> Verdict {
+    let ranked = logits.map(|logits| ranked(router, logits)).unwrap_or_default();
+    let best = ranked.first().copied();
+    let mut reasons = reasons_of_mail(router, config, email, encoded);
+    if let Some((index, confidence)) = best {
+        let threshold = config.threshold.unwrap_or(router.calibration.threshold);
+        if confidence < threshold {
+            reasons.push(Reason::BelowThreshold);
+        }
+        if router.queues.get(index).is_some_and(|queue| !queue.enabled) {
+            reasons.push(Reason::QueueDisabled);
+        }
+    }
+
+    let automatic = matches!(email.kind, MailKind::AutoReply | MailKind::Bounce);
+    let outcome = if automatic && config.automatic_mail == AutomaticMail::NotForAQueue {
+        Outcome::NotForAQueue
+    } else if best.is_none() || reasons.iter().any(|&reason| holds_back(reason)) {
+        Outcome::NeedsHuman
+    } else {
+        Outcome::Route
+    };
+    let enabled = ranked.iter().filter_map(|&(index, confidence)| {
+        router.queues.get(index).filter(|queue| queue.enabled).map(|queue| (queue, confidence))
+    });
+    let candidates: Vec<Candidate> = enabled
+        .clone()
+        .take(config.max_candidates)
+        .map(|(queue, confidence)| Candidate { queue: queue.id.clone(), confidence: rounded(confidence) })
+        .collect();
+    let queue = enabled
+        .map(|(queue, _)| QueueRef { id: queue.id.clone(), name: queue.name.clone() })
+        .next()
+        .filter(|_| outcome == Outcome::Route);
+    Verdict { outcome, queue, confidence: best.map(|(_, confidence)| rounded(confidence)), reasons, candidates }
+}
+
+/// Queues by falling confidence; ties keep the router's order.
+fn ranked(router: &RouterInfo, logits: &[f32]) -> Vec<(usize, f64)> {
+    let mut ranked: Vec<(usize, f64)> =
+        probabilities(logits, router.calibration.temperature).into_iter().enumerate().collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked
+}
+
+/// Reasons that keep a mail from being routed alone. The others inform.
+fn holds_back(reason: Reason) -> bool {
+    !matches!(reason, Reason::Truncated | Reason::AutoReply | Reason::Bounce)
+}
+
+fn reasons_of_mail(
+    router: &RouterInfo,
+    config: &PolicyConfig,
+    email: &CleanEmail,
+    encoded: &EncodedEmail,
+) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let has = |note| email.notes.contains(&note);
+    if has(Note::Encrypted) || (has(Note::Unreadable) && email.body.is_blank()) {
+        reasons.push(Reason::Unreadable);
+    } else if email.body.is_blank() {
+        reasons.push(Reason::EmptyBody);
+    }
+    let words = count_words(email.subject.text(), config.min_words) + count_words(email.body.text(), config.min_words);
+    if words < config.min_words && !email.body.is_blank() {
+        reasons.push(Reason::TooShort);
+    }
+    match email.kind {
+        MailKind::AutoReply => reasons.push(Reason::AutoReply),
+        MailKind::Bounce => reasons.push(Reason::Bounce),
+        _ => {}
+    }
+    let foreign = email
+        .language
+        .is_some_and(|found| !router.languages.is_empty() && !router.languages.iter().any(|known| known == found.code));
+    if config.check_language && foreign {
+        reasons.push(Reason::UnsupportedLanguage);
+    }
+    if encoded.truncated() {
+        reasons.push(Reason::Truncated);
+    }
+    reasons
+}
+
+/// Words with a letter in them, counted no further than the caller cares.
+fn count_words(text: &str, enough: usize) -> usize {
+    text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).take(enough).count()
+}
+
+/// Six decimals are more than the calibration can promise, and keep answers short.
+fn rounded(confidence: f64) -> f64 {
+    (confidence * 1e6).round() / 1e6
+}
