@@ -6,10 +6,14 @@
 
 pub mod artifact;
 pub mod collate;
+pub mod dataset;
 pub mod email;
+pub mod evaluation;
 pub mod explain;
 pub mod inference;
+pub mod metrics;
 pub mod model;
 pub mod queues;
 pub mod routing;
 pub mod tokenizer;
+pub mod training;

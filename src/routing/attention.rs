@@ -3,13 +3,14 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::RoutingError;
 use super::decision::ModelRef;
 use super::service::Prepared;
-use super::{RoutingError, policy};
 use crate::artifact::RouterInfo;
 use crate::collate::Pooling;
 use crate::explain::{AttentionMap, Heads, Layers, Reduce, Rows, Special, Unit, word_units};
 use crate::inference::Inference;
+use crate::metrics::softmax;
 use crate::tokenizer::{Field, OffsetIndex, OffsetUnit};
 
 /// What to show. The default is small: the `[CLS]` row of the last layer, the mean of its heads, word by word.
@@ -146,7 +147,7 @@ pub(super) fn reply(
 }
 
 fn prediction(router: &RouterInfo, logits: &[f32]) -> Value {
-    let probabilities = policy::probabilities(logits, router.calibration.temperature);
+    let probabilities = softmax(logits, router.calibration.temperature);
     let mut scores: Vec<(usize, f64)> = probabilities.into_iter().enumerate().collect();
     scores.sort_by(|a, b| b.1.total_cmp(&a.1));
     let id = |index: usize| router.queues.get(index).map(|queue| queue.id.as_str());

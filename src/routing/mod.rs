@@ -7,7 +7,7 @@ mod service;
 
 pub use attention::{AttentionReply, AttentionRequest, MAX_JSON_CELLS};
 pub use decision::{Candidate, Decision, InputFacts, MailFacts, ModelRef, Outcome, QueueRef, Reason, Timing};
-pub use policy::{AutomaticMail, PolicyConfig, probabilities};
+pub use policy::{AutomaticMail, PolicyConfig};
 pub use service::{Mail, MailContent, MailFields, RoutingConfig, RoutingService};
 
 use crate::explain::{MapError, SelectError};
