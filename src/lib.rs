@@ -5,6 +5,7 @@
 //! Modules import only from floors below them; `ARCHITECTURE.md` draws the floors, `tests/architecture.rs` checks them.
 
 pub mod artifact;
+pub mod cli;
 pub mod collate;
 pub mod dataset;
 pub mod email;
