@@ -13,7 +13,11 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) fn find(value: &str) -> Option<&str> {
     let in_brackets = value.rfind('<').and_then(|at| ADDRESS.find(&value[at..]));
     let found = in_brackets.or_else(|| ADDRESS.find(value))?;
-    Some(found.as_str().trim_matches(|c: char| matches!(c, '\'' | '.' | '*' | '=')))
+    Some(
+        found
+            .as_str()
+            .trim_matches(|c: char| matches!(c, '\'' | '.' | '*' | '=')),
+    )
 }
 
 /// The part before the `@`, in lower case.
@@ -27,8 +31,17 @@ mod tests {
 
     #[test]
     fn the_address_is_found_in_each_form() {
-        for value in ["Ann <ann@x.example>", "\"bob@y.example\" <ann@x.example>", "ann@x.example (Ann)", "Ann [mailto:ann@x.example]"] {
-            assert_eq!(find(value).map(|a| a.trim_start_matches("mailto:")), Some("ann@x.example"), "{value}");
+        for value in [
+            "Ann <ann@x.example>",
+            "\"bob@y.example\" <ann@x.example>",
+            "ann@x.example (Ann)",
+            "Ann [mailto:ann@x.example]",
+        ] {
+            assert_eq!(
+                find(value).map(|a| a.trim_start_matches("mailto:")),
+                Some("ann@x.example"),
+                "{value}"
+            );
         }
         assert_eq!(find("Ann"), None);
     }
