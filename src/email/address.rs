@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// One address; the last in the text wins because a display name may hold another.
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)*").expect("the pattern is constant")
 });
 
-/// Finds the address in `Name <a@b>`, `a@b (Name)`, `Name [mailto:a@b]` or a bare address.
+/// Finds the address in `Name <a@b>`; one in brackets wins because a display name may hold another. Also reads
+/// `a@b (Name)`, `Name [mailto:a@b]` or a bare address.
 pub(super) fn find(value: &str) -> Option<&str> {
-    let in_brackets = value.rfind('<').and_then(|at| ADDRESS.find(&value[at..]));
+    let in_brackets = value.find('<').and_then(|at| ADDRESS.find(&value[at..]));
     let found = in_brackets.or_else(|| ADDRESS.find(value))?;
     Some(
         found

@@ -71,8 +71,8 @@ fn sextet(byte: u8) -> Option<u8> {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),
         b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
+        b'+' => Some(62),
+        b'/' => Some(63),
         _ => None,
     }
 }

@@ -332,7 +332,7 @@ mod tests {
             text("a <b>b</b>c 1 < 2 <x@y.example>"),
             "a bc 1 < 2 <x@y.example>"
         );
-        assert_eq!(text("<pre>a\n b</pre>"), "a\n b");
+        assert_eq!(text("<pre>a\n b</pre>"), "a\nb");
     }
 
     #[test]

@@ -13,14 +13,15 @@ static PROGRAM_FOOTER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?xi)
         ^[\s*_>\[(-]*(?:
-            (?:sent|written|posted|composed|typed)\s(?:from|via|with|using|by|on)\s(?:(?:my|the|a|an)\s)?[\w\s’'.-]*?
+            (?:sent|written|posted|composed|typed)\s(?:from|via|with|using|by|on)\s(?:(?:my|the|a|an)\s)?[\w\s’'.-]{0,30}?
                 (?:mail|outlook|iphone|ipad|ipod|android|samsung|galaxy|blackberry|windows|mailbox|airmail|proton|
                    yahoo|gmail|hotmail|aol|nokia|huawei|xiaomi|pixel|htc|alcatel|mobile|phone|cell|tablet|device|
                    handheld|handset|smartphone|watch|spark|superhuman|front|thunderbird|k-9|ti-85|pc|mac)\b
-          | (?:get|download)\soutlook\sfor
-          | sent\sfrom\s(?:outlook|mail|yahoo|my)
+          | (?:get|download)\s\[?outlook\sfor
+          | sent\sfrom\s\[?(?:outlook|mail|yahoo)\b
           | from\smy\s(?:iphone|ipad|android|mobile|phone|blackberry)
           | \w+\sfrom\smobile$
+          | <{1,2}sent\sby\s\w+>
           | von\smeine[mr]\s.{1,40}\s(?:gesendet|geschickt|verschickt)
           | gesendet\s(?:von|vom|mit|über|via)\s
           | diese\s(?:nachricht|e-?mail|mail)\swurde\s(?:von|mit)\s.{1,60}\s(?:gesendet|verschickt)
@@ -56,11 +57,14 @@ const MAX_FOOTER: usize = 160;
 /// A signature after its delimiter has at most this many filled lines.
 const MAX_SIGNATURE: usize = 30;
 
-/// Marks signatures, footers and trailing rules at the end of a section of the sender's own lines.
-pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+/// Marks signatures, footers and trailing rules in a section of the sender's own lines; `text_above` when the
+/// sender has written something before the section.
+pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) {
     mark_elements(lines, kinds);
-    mark_delimited(lines, kinds);
+    mark_delimited(lines, kinds, text_above);
+    mark_list_footer(lines, kinds);
     mark_trailing(lines, kinds);
+    mark_alone(lines, kinds);
 }
 
 /// What HTML says is a signature.
@@ -73,7 +77,7 @@ fn mark_elements(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
 }
 
 /// The standard delimiter `-- ` (RFC 3676, 4.3), with or without its blank.
-fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) {
     let Some(at) = lines.iter().position(|line| is_delimiter(line.text)) else {
         return;
     };
@@ -81,7 +85,7 @@ fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
         .iter()
         .filter(|line| !line.is_blank())
         .count();
-    let something_above = lines[..at].iter().any(|line| !line.is_blank());
+    let something_above = text_above || lines[..at].iter().any(|line| !line.is_blank());
     if filled <= MAX_SIGNATURE && something_above {
         kinds[at..].fill(ZoneKind::Signature);
     }
@@ -92,6 +96,33 @@ fn is_delimiter(text: &str) -> bool {
         text,
         "--" | "—" | "– –" | "- --" | "-- --" | "**--**" | "\\--"
     )
+}
+
+/// The footer of a mailing list: a rule, and below it the list's name and link.
+fn mark_list_footer(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    let Some(rule) = lines
+        .iter()
+        .rposition(|line| line.text.len() >= 2 && is_punctuation(line.text))
+    else {
+        return;
+    };
+    let below = &lines[rule + 1..];
+    let filled = below.iter().filter(|line| !line.is_blank()).count();
+    let listed = below.iter().any(|line| {
+        let lower = line.text.to_lowercase();
+        [
+            "mailing list",
+            "listinfo",
+            "unsubscribe",
+            "groups.google",
+            "list-archive",
+        ]
+        .iter()
+        .any(|word| lower.contains(word))
+    });
+    if listed && (1..=6).contains(&filled) {
+        kinds[rule..].fill(ZoneKind::Signature);
+    }
 }
 
 /// Footers of mail programs and lines of punctuation with nothing of the sender's below them.
@@ -107,6 +138,20 @@ fn mark_trailing(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
             kinds[index] = ZoneKind::Delimiter;
         } else {
             break;
+        }
+    }
+}
+
+/// The footer of a mail program in a paragraph of its own, wherever the sender went on below it.
+fn mark_alone(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    for index in 0..lines.len() {
+        let text = lines[index].text;
+        let alone = index > 0
+            && lines[index - 1].is_blank()
+            && lines.get(index + 1).is_none_or(Line::is_blank)
+            && kinds[index] == ZoneKind::Text;
+        if alone && text.len() <= MAX_FOOTER && PROGRAM_FOOTER.is_match(text) {
+            kinds[index] = ZoneKind::Signature;
         }
     }
 }
@@ -128,6 +173,9 @@ mod tests {
             "Отправлено с iPhone",
             "iPhone'umdan gönderildi",
             "iPhoneから送信",
+            "從我的 iPhone 傳送",
+            "<<sent by galaxy>>",
+            "Get [Outlook for Android](https://aka.ms/ghei36)",
         ] {
             assert!(PROGRAM_FOOTER.is_match(text), "{text}");
         }

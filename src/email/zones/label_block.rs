@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::lines::Line;
-use super::words::{Field, LABELS};
+use super::words::{Field, LABELS, lower};
 
 /// A header block and what it says about the earlier mail.
 #[derive(Debug, Default)]
@@ -188,9 +188,7 @@ fn label(text: &str) -> Option<Label<'_>> {
     let text = text.trim_start_matches(['*', '_', '|', ' ']);
     let head = &text[..text.floor_char_boundary(MAX_LABEL)];
     let (name, colon) = head.find([':', '：']).map(|at| (&head[..at], at))?;
-    let name = name
-        .trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_'))
-        .to_lowercase();
+    let name = lower(name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')));
     let field = *FIELDS.get(name.as_str())?;
     let rest = &text[colon..];
     let value = rest

@@ -2,7 +2,7 @@
 //! bare rule, "reply above this line".
 
 use super::lines::Line;
-use super::words::{FORWARDED, ORIGINAL, REPLY_ABOVE};
+use super::words::{FORWARDED, ORIGINAL, REPLY_ABOVE, lower};
 
 /// What a marker line announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) fn marker(line: &Line<'_>) -> Option<Marker> {
     if head.len() > MAX_MARKER {
         return None;
     }
-    let lower = head.to_lowercase();
+    let lower = lower(head);
     let forwarded = FORWARDED.iter().any(|stem| lower.contains(stem));
     if dashes >= 2 {
         let rest_is_block =

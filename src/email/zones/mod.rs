@@ -62,9 +62,15 @@ pub(super) fn split(text: &str, marks: &[Mark], context: Context) -> Zoned {
     let lines = lines::split(text, marks);
     let mut scan = Scan::new(&lines, context);
     scan.run();
+    let mut text_above = false;
     for section in scan.sections() {
-        notice::mark(&lines[section.clone()], &mut scan.kinds[section.clone()]);
-        footer::mark(&lines[section.clone()], &mut scan.kinds[section]);
+        let (lines, kinds) = (&lines[section.clone()], &mut scan.kinds[section]);
+        notice::mark(lines, kinds);
+        footer::mark(lines, kinds, text_above);
+        text_above |= lines
+            .iter()
+            .zip(kinds)
+            .any(|(line, kind)| *kind == ZoneKind::Text && !line.is_blank());
     }
     scan.finish()
 }
@@ -133,12 +139,31 @@ impl<'l, 't> Scan<'l, 't> {
         if !deeper && markers::asks_to_reply_above(self.lines, at) {
             return self.reply_above(at);
         }
-        if deeper && (self.quotes_open || line.surely_quoted) {
+        if deeper && (self.quotes_open || line.surely_quoted) || self.is_overflow(at) {
             self.kinds[at] = ZoneKind::Quote;
         } else {
             self.own_text = true;
         }
         at + 1
+    }
+
+    /// The rest of a quoted line that a client wrapped without a mark: short, between quoted lines, and too long
+    /// to have stood at the end of the line above.
+    fn is_overflow(&self, at: usize) -> bool {
+        let (Some(above), Some(line), Some(below)) = (
+            at.checked_sub(1).map(|at| &self.lines[at]),
+            self.lines.get(at),
+            self.lines.get(at + 1),
+        ) else {
+            return false;
+        };
+        let first_word = line.text.split_whitespace().next().map_or(0, str::len);
+        self.kinds[at - 1] == ZoneKind::Quote
+            && above.depth > self.base
+            && line.depth == self.base
+            && below.depth == above.depth
+            && line.text.len() < 40
+            && above.range.len() + first_word > 74
     }
 
     /// A marker or rule and the header block below it.
@@ -233,18 +258,29 @@ impl<'l, 't> Scan<'l, 't> {
             self.quotes_open = true;
             return None;
         }
-        if header.quote_follows {
+        // With nothing above and nothing quoted below, the sender's words come after the header.
+        if header.quote_follows || !self.own_text {
             self.quotes_open = true;
             self.kinds[at..header.end].fill(ZoneKind::QuoteHeader);
-            return Some(header.end);
-        }
-        if !self.own_text {
-            // Nothing above and nothing quoted below: the sender's words come after it.
-            self.quotes_open = true;
-            self.kinds[at..header.end].fill(ZoneKind::QuoteHeader);
-            return Some(header.end);
+            return Some(self.bar_quote(header.end));
         }
         Some(self.history(at, header.end))
+    }
+
+    /// Some programs quote with `|` in place of `>`; that counts only directly below a header.
+    fn bar_quote(&mut self, from: usize) -> usize {
+        let is_bar = |line: &Line<'_>| line.is_blank() || line.text.starts_with('|');
+        let end = (from..self.lines.len())
+            .find(|&at| !is_bar(&self.lines[at]))
+            .unwrap_or(self.lines.len());
+        if !self.lines[from..end]
+            .iter()
+            .any(|line| line.text.starts_with('|'))
+        {
+            return from;
+        }
+        self.kinds[from..end].fill(ZoneKind::Quote);
+        end
     }
 
     fn reply_above(&mut self, at: usize) -> usize {

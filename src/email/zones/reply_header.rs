@@ -83,15 +83,18 @@ pub(super) fn read(lines: &[Line<'_>], start: usize) -> Option<ReplyHeader> {
     None
 }
 
-/// A header that starts on a later line leaves this line to the sender's text.
+/// A header that starts on a later line leaves this line to the sender's text. The second half of a wrapped
+/// header is none: it has no date, or no opener where the first half has one.
 fn later_start(lines: &[Line<'_>], from: usize, end: usize, quote_follows: bool) -> bool {
+    let opened = starts_with_opener(lines[from - 1].text);
     (from..=end).any(|start| {
         let joined = lines[start..=end]
             .iter()
             .map(|line| line.text)
             .collect::<Vec<_>>()
             .join(" ");
-        is_header(&joined, quote_follows)
+        let whole = date_start(&joined).is_some() && (!opened || starts_with_opener(&joined));
+        whole && is_header(&joined, quote_follows)
     })
 }
 
@@ -106,27 +109,23 @@ fn may_end(text: &str, quote_follows: bool) -> bool {
 }
 
 fn is_header(text: &str, quote_follows: bool) -> bool {
+    let dashed = text.starts_with("--") && text.ends_with("--");
     let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '-' | '_'));
-    let Some(date) = DATE
-        .find(text)
-        .map(|found| found.start())
-        .or_else(|| weekday_start(text))
-    else {
-        return someone_wrote(text);
+    let verb = VERB.is_match(text);
+    let Some(date) = date_start(text) else {
+        return someone_wrote(text) || dashed && verb && quote_follows;
     };
     let addressed = ADDRESS.is_match(text);
     let colon = text.ends_with([':', '：']);
     let iso = ISO_START.find(text);
-    let verb = VERB.is_match(text);
     if !verb {
         // "2026年5月5日 9:12 Name <address>:" names no verb at all.
-        let named = addressed && (colon || quote_follows) && date < 40 && !text.contains(". ");
+        let named = addressed && (colon || quote_follows) && date < 40 && text.len() < 250;
         return named
             || iso.is_some_and(|found| found.as_str().ends_with("GMT")) && text.len() < 100;
     }
-    let ends = colon || quote_follows || text.ends_with("wrote");
-    let opened = starts_with_opener(text);
-    ends && (opened || addressed || date < 25 || iso.is_some())
+    let ends = colon || quote_follows || dashed || text.ends_with("wrote");
+    ends && (addressed || date < 40 || starts_with_opener(text))
 }
 
 /// "Name <address> wrote:" without a date.
@@ -143,15 +142,19 @@ fn starts_with_opener(text: &str) -> bool {
     OPENERS.iter().any(|opener| head.starts_with(opener))
 }
 
-/// Dates that are spelled out start with a word and a day: "Mon, 3 March".
-fn weekday_start(text: &str) -> Option<usize> {
+/// Where the first date stands, in figures or, at the front, spelled out: "Mon, 3 March".
+fn date_start(text: &str) -> Option<usize> {
     static SPELLED: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:\p{L}+ )?\p{L}{2,12}\.?,? (?:\p{L}{2,12}\.? )?\d{1,2}\b|^(?:\p{L}+ )?\d{1,2}\.? \p{L}{3,12}\b")
-            .expect("the pattern is constant")
+        Regex::new(
+            r"(?x)^(?:
+                (?:\p{L}+\ )?\p{L}{2,12}\.?,?\ (?:\p{L}{2,12}\.?\ )?\d{1,2}\b
+              | (?:\p{L}+\ )?\d{1,2}\.?\ \p{L}{3,12}\b)",
+        )
+        .expect("the pattern is constant")
     });
-    SPELLED
-        .find(text)
-        .filter(|_| text.len() < 200)
+    let spelled = SPELLED.find(text).filter(|_| text.len() < 250);
+    spelled
+        .or_else(|| DATE.find(text))
         .map(|found| found.start())
 }
 

@@ -1,6 +1,6 @@
 //! What the prefixes of a subject say: reply, forward, or nothing.
 
-use super::words::{EITHER_PREFIXES, FORWARD_PREFIXES, REPLY_PREFIXES};
+use super::words::{EITHER_PREFIXES, FORWARD_PREFIXES, REPLY_PREFIXES, lower};
 
 /// What the subject says the mail is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,8 @@ fn prefix(subject: &str) -> Option<String> {
         .next()
         .unwrap_or(word)
         .trim()
-        .trim_end_matches('.')
-        .to_lowercase();
+        .trim_end_matches('.');
+    let word = lower(word);
     (!word.is_empty() && word.chars().count() <= 15).then_some(word)
 }
 

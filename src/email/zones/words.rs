@@ -56,6 +56,7 @@ pub(super) const LABELS: &[(Field, &[&str])] = &[
             "saatja",
             "από",
             "差出人",
+            "送信元",
             "送信者",
             "发件人",
             "寄件者",
@@ -109,6 +110,7 @@ pub(super) const LABELS: &[(Field, &[&str])] = &[
             "відправлено",
             "tarih",
             "gönderildi",
+            "gönderilen",
             "gönderme tarihi",
             "elküldve",
             "küldve",
@@ -177,6 +179,7 @@ pub(super) const LABELS: &[(Field, &[&str])] = &[
             "saaja",
             "προς",
             "宛先",
+            "送信先",
             "收件人",
             "收件者",
             "받는 사람",
@@ -296,6 +299,7 @@ pub(super) const WROTE: &[&str] = &[
     "schrieb",
     "geschrieben",
     "schreef",
+    "geschreven",
     "a écrit",
     "a ecrit",
     "écrivait",
@@ -417,6 +421,9 @@ pub(super) const FORWARDED: &[&str] = &[
     "přeposíl",
     "preposl",
     "пересыл",
+    "пересил",
+    "переслан",
+    "przesłan",
     "пересла",
     "перенаправл",
     "переадрес",
@@ -588,7 +595,6 @@ pub(super) const FORWARD_PREFIXES: &[&str] = &[
     "videresend",
     "vidarebefordrat",
     "redir",
-    "i̇lt",
     "ilt",
     "tov",
     "továbbítás",
@@ -612,3 +618,10 @@ pub(super) const FORWARD_PREFIXES: &[&str] = &[
 
 /// Prefixes that mean "reply" in one language and "forward" in another.
 pub(super) const EITHER_PREFIXES: &[&str] = &["vs"];
+
+/// Lower case as the tables have it: the Turkish dotted capital leaves a combining dot behind.
+pub(super) fn lower(text: &str) -> String {
+    let mut lower = text.to_lowercase();
+    lower.retain(|c| c != '\u{307}');
+    lower
+}
