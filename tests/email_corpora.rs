@@ -232,7 +232,7 @@ fn bounces_of_sisimai() {
             _ => {}
         }
     }
-    bounces.gate(bounces.of * 95 / 100);
+    bounces.gate((bounces.of * 95).div_ceil(100));
     automatic.gate(automatic.of / 2);
 }
 
@@ -261,29 +261,51 @@ fn texts_of_mail_parser() {
     let options = CleanOptions { keep_quotes: true, keep_signatures: true, ..CleanOptions::default() };
     for row in &rows {
         let mail = row.clean_with(&options);
-        let wanted_subject = collapse(row.string("subject").unwrap_or_default());
-        let subject = collapse(mail.subject.text()) == wanted_subject;
-        // Decoded and joined, before a zone is cut; HTML is compared by its words.
-        let wanted = words(&row.strings("text_body").join("\n"));
-        let found = words(mail.body.text());
-        let posted = words(mail.body.posted());
-        let share = |found: &[String]| wanted.iter().filter(|word| found.contains(word)).count() * 100;
-        let text = wanted == found || share(&found).max(share(&posted)) >= wanted.len() * 98;
+        let wanted_subject = row.string("subject").unwrap_or_default();
+        let subject =
+            holds_words(mail.subject.text(), wanted_subject) && holds_words(wanted_subject, mail.subject.text());
+        // The decoded part before a zone is cut; where that is HTML, what is left of it as text. The reference
+        // lists no text for some mails that have one: there is nothing to compare then.
+        let wanted = row.strings("text_body").join("\n");
+        let text = holds_words(mail.body.text(), &wanted) || holds_words(mail.body.posted(), &wanted);
         let detail = || {
             format!(
-                "subject {:?}\nwanted  {wanted_subject:?}\ntext   {found:?}\nwanted {wanted:?}",
-                mail.subject.text()
+                "subject {:?}\nwanted  {wanted_subject:?}\ntext   {:?}\nwanted {wanted:?}",
+                mail.subject.text(),
+                mail.body.text()
             )
         };
         subjects.count(row, subject, detail);
-        texts.count(row, text, detail);
+        if !wanted.trim().is_empty() {
+            texts.count(row, text, detail);
+        }
         both.count(row, subject && text, detail);
     }
-    subjects.gate(subjects.of * 95 / 100);
-    texts.gate(texts.of * 95 / 100);
-    both.gate(both.of * 95 / 100);
+    subjects.gate((subjects.of * 95).div_ceil(100));
+    texts.gate((texts.of * 95).div_ceil(100));
+    both.gate((both.of * 95).div_ceil(100));
 }
 
-fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+/// Whether a text holds the wanted words in order. A word in which either has U+FFFD agrees with any word that
+/// has the rest of its letters: one decoder gave up where the other read on.
+fn holds_words(found: &str, wanted: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let separator = |c: char| !c.is_alphanumeric() && c != '\u{fffd}';
+        text.split(separator).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let found = words(found);
+    let mut rest = found.iter();
+    words(wanted).iter().all(|wanted| rest.any(|found| word_agrees(found, wanted) || word_agrees(wanted, found)))
+}
+
+fn word_agrees(found: &str, wanted: &str) -> bool {
+    let mut rest = found;
+    for (index, piece) in wanted.split('\u{fffd}').enumerate() {
+        match rest.find(piece) {
+            Some(0) => rest = &rest[piece.len()..],
+            Some(at) if index > 0 => rest = &rest[at + piece.len()..],
+            _ => return false,
+        }
+    }
+    rest.is_empty() || wanted.ends_with('\u{fffd}')
 }

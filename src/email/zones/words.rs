@@ -470,6 +470,7 @@ pub(super) const ORIGINAL: &[&str] = &[
     "oorspronkelijk bericht",
     "originele bericht",
     "oprindelig meddelelse",
+    "oprindelig besked",
     "original meddelelse",
     "original besked",
     "opprinnelig melding",
