@@ -36,6 +36,12 @@ static VERB: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is constant")
 });
 
+/// The English verb stands at the very end: "I wrote on 10 May and had this reply:" is a sentence.
+static ENGLISH_VERB: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:wrote|writes)(?: in message .{1,80}| back)?\W*$")
+        .expect("the pattern is constant")
+});
+
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x)
@@ -113,7 +119,7 @@ fn may_end(text: &str, quote_follows: bool) -> bool {
 fn is_header(text: &str, quote_follows: bool) -> bool {
     let dashed = text.starts_with("--") && text.ends_with("--");
     let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '-' | '_'));
-    let verb = VERB.is_match(text);
+    let verb = writes(text);
     let Some(date) = date_start(text) else {
         return someone_wrote(text) || dashed && verb && quote_follows;
     };
@@ -138,8 +144,12 @@ fn someone_wrote(text: &str) -> bool {
     text.ends_with([':', '：'])
         && text.len() < 120
         && ADDRESS.is_match(text)
-        && VERB.is_match(text)
+        && writes(text)
         && !text.contains(". ")
+}
+
+fn writes(text: &str) -> bool {
+    ENGLISH_VERB.is_match(text) || VERB.is_match(text)
 }
 
 fn starts_with_opener(text: &str) -> bool {

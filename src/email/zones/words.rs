@@ -294,8 +294,6 @@ pub(super) const LABELS: &[(Field, &[&str])] = &[
 
 /// The verb of "On ... somebody wrote:".
 pub(super) const WROTE: &[&str] = &[
-    "wrote",
-    "writes",
     "schrieb",
     "geschrieben",
     "schreef",
