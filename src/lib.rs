@@ -6,10 +6,14 @@
 
 pub mod artifact;
 pub mod collate;
+pub mod config;
 pub mod email;
 pub mod explain;
 pub mod inference;
 pub mod model;
 pub mod queues;
 pub mod routing;
+pub mod server;
+pub mod shutdown;
+pub mod telemetry;
 pub mod tokenizer;
