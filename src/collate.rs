@@ -69,6 +69,30 @@ impl WindowedEmail {
     }
 }
 
+/// Positions of the mails in batches of at most `max_batch_tokens`, mails of like length together; a mail over the budget
+/// is a batch of its own.
+#[must_use]
+pub fn batches(mails: &[WindowedEmail], max_batch_tokens: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..mails.len()).collect();
+    order.sort_by_key(|&mail| (mails[mail].longest_window(), mails[mail].cost()));
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let mut used = usize::MAX;
+    for mail in order {
+        let cost = mails[mail].cost();
+        match batches.last_mut() {
+            Some(batch) if used.saturating_add(cost) <= max_batch_tokens => {
+                batch.push(mail);
+                used += cost;
+            }
+            _ => {
+                batches.push(vec![mail]);
+                used = cost;
+            }
+        }
+    }
+    batches
+}
+
 /// Packs mails one after another.
 #[must_use]
 pub fn pack<'a>(mails: impl IntoIterator<Item = &'a WindowedEmail>) -> PackedBatch {

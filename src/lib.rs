@@ -5,11 +5,15 @@
 //! Modules import only from floors below them; `ARCHITECTURE.md` draws the floors, `tests/architecture.rs` checks them.
 
 pub mod artifact;
+pub mod cli;
 pub mod collate;
 pub mod config;
+pub mod dataset;
 pub mod email;
+pub mod evaluation;
 pub mod explain;
 pub mod inference;
+pub mod metrics;
 pub mod model;
 pub mod queues;
 pub mod routing;
@@ -17,3 +21,4 @@ pub mod server;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tokenizer;
+pub mod training;

@@ -19,7 +19,7 @@ pub struct Manifest {
     pub schema: String,
     /// Name of the router.
     pub name: String,
-    /// Grows with every training; part of every answer.
+    /// Twelve digits made of all that the router decides by; part of every answer.
     pub version: String,
     /// The encoder it was trained on.
     pub encoder: EncoderReference,

@@ -17,6 +17,7 @@ use crate::tokenizer::{EmailTokenizer, WindowConfig};
 
 const MANIFEST: &str = "router.json";
 const HEAD: &str = "head.safetensors";
+const CARD: &str = "README.md";
 
 /// What a router is, without its tensors.
 #[derive(Debug, Clone)]
@@ -244,7 +245,7 @@ impl HeadTensors {
 }
 
 /// Writes a router's directory whole: aside, flushed to disk, then renamed over the old one. A crash or a full disk on
-/// the way leaves the old router as it was. `manifest.files` is filled in here.
+/// the way leaves the old router as it was. `manifest.files` and `manifest.version` are filled in here.
 ///
 /// # Errors
 /// [`ArtifactError::Write`].
@@ -258,11 +259,12 @@ pub fn save_router(path: &Path, mut manifest: Manifest, head: &HeadTensors, card
 
     let head = head.to_safetensors().map_err(|source| ArtifactError::damaged(&path.join(HEAD), source))?;
     manifest.files.head = checksum::sha256(&head);
+    manifest.version = version(&manifest)?;
     let json = serde_json::to_string_pretty(&manifest)
         .map_err(|source| ArtifactError::damaged(&path.join(MANIFEST), source))?;
     write_flushed(&aside.path().join(HEAD), &head)?;
     write_flushed(&aside.path().join(MANIFEST), format!("{json}\n").as_bytes())?;
-    write_flushed(&aside.path().join("README.md"), card.as_bytes())?;
+    write_flushed(&aside.path().join(CARD), card.as_bytes())?;
 
     let fresh = aside.keep();
     if path.exists() {
@@ -278,6 +280,22 @@ pub fn save_router(path: &Path, mut manifest: Manifest, head: &HeadTensors, card
         std::fs::rename(&fresh, path).map_err(ArtifactError::write(path))?;
     }
     readable_by_all(path)
+}
+
+/// The version is made of what the router decides by, so the same training gives the same version.
+fn version(manifest: &Manifest) -> Result<String, ArtifactError> {
+    let json = serde_json::to_vec(manifest).map_err(|source| ArtifactError::damaged(Path::new(MANIFEST), source))?;
+    Ok(checksum::sha256(&json)[..12].to_owned())
+}
+
+/// Replaces the model card of a router.
+///
+/// # Errors
+/// [`ArtifactError::Write`].
+pub fn write_card(path: &Path, card: &str) -> Result<(), ArtifactError> {
+    let (fresh, old) = (path.join(".README.md"), path.join(CARD));
+    write_flushed(&fresh, card.as_bytes())?;
+    std::fs::rename(&fresh, &old).map_err(ArtifactError::write(&old))
 }
 
 fn write_flushed(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {

@@ -5,7 +5,10 @@
 //! while mail waits to be routed.
 
 mod batch_former;
+mod device;
 mod worker;
+
+pub use device::{DeviceChoice, DeviceError, device_name};
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -7,7 +7,7 @@ mod service;
 
 pub use attention::{AttentionReply, AttentionRequest, MAX_JSON_CELLS};
 pub use decision::{Candidate, Decision, InputFacts, MailFacts, ModelRef, Outcome, QueueRef, Reason, Timing};
-pub use policy::{AutomaticMail, PolicyConfig, probabilities};
+pub use policy::{AutomaticMail, PolicyConfig};
 pub use service::{Mail, MailContent, MailFields, RoutingConfig, RoutingService};
 
 use crate::explain::{MapError, SelectError};
@@ -29,6 +29,8 @@ pub enum RoutingError {
         cells: usize,
         /// The limit.
         limit: usize,
+        /// Up to three queries that fit, as a caller would write them.
+        fitting: Vec<String>,
     },
     /// The mail has no token to look at.
     #[error("the mail has no text that could be looked at")]

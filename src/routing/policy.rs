@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::decision::{Candidate, Outcome, QueueRef, Reason};
 use crate::artifact::RouterInfo;
 use crate::email::{CleanEmail, MailKind, Note};
+use crate::metrics::softmax;
 use crate::tokenizer::EncodedEmail;
 
 /// What to do with bounces and automatic replies. They are never dropped.
@@ -54,16 +55,6 @@ pub(super) struct Verdict {
     pub confidence: Option<f64>,
     pub reasons: Vec<Reason>,
     pub candidates: Vec<Candidate>,
-}
-
-/// `softmax(logits / temperature)`.
-#[must_use]
-pub fn probabilities(logits: &[f32], temperature: f64) -> Vec<f64> {
-    let scaled: Vec<f64> = logits.iter().map(|&logit| f64::from(logit) / temperature).collect();
-    let largest = scaled.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let powers: Vec<f64> = scaled.iter().map(|value| (value - largest).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    powers.into_iter().map(|power| power / sum).collect()
 }
 
 /// A mail that nothing can be read of is not shown to the network.
@@ -118,7 +109,7 @@ pub(super) fn decide(
 /// Queues by falling confidence; ties keep the router's order.
 fn ranked(router: &RouterInfo, logits: &[f32]) -> Vec<(usize, f64)> {
     let mut ranked: Vec<(usize, f64)> =
-        probabilities(logits, router.calibration.temperature).into_iter().enumerate().collect();
+        softmax(logits, router.calibration.temperature).into_iter().enumerate().collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     ranked
 }

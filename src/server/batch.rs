@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -98,10 +98,7 @@ async fn run(service: &Arc<RoutingService>, mails: Vec<Result<Mail, Problem>>) -
 }
 
 fn ndjson(outcomes: &[Outcome]) -> String {
-    outcomes
-        .iter()
-        .map(|outcome| serde_json::to_string(outcome).unwrap_or_default() + "\n")
-        .collect()
+    outcomes.iter().map(|outcome| serde_json::to_string(outcome).unwrap_or_default() + "\n").collect()
 }
 
 /// One mail a line; empty lines do not count.

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::connections::serve;
 use super::{Handle, ServerConfig};
+use crate::inference::device_name;
 use crate::routing::{Mail, MailContent, MailFields, RoutingError, RoutingService};
 
 /// What loading a router may fail with.
@@ -68,10 +69,8 @@ where
             let _ = done.send(load().map_err(Into::into));
         })
         .map_err(|source| ServerError::Load(source.into()))?;
-    let service = loaded
-        .await
-        .unwrap_or_else(|_| Err("the loading thread panicked".into()))
-        .map_err(ServerError::Load)?;
+    let service =
+        loaded.await.unwrap_or_else(|_| Err("the loading thread panicked".into())).map_err(ServerError::Load)?;
     first_forward(&service).await?;
     let router = service.router();
     tracing::info!(
@@ -79,7 +78,7 @@ where
         version = router.version,
         encoder = router.encoder,
         queues = router.queues.len(),
-        device = service.device_name(),
+        device = device_name(service.device()),
         "ready"
     );
     server.set_ready(service);

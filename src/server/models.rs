@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::extract::query;
 use super::problem::Problem;
 use super::state::Handle;
+use crate::inference::device_name;
 use crate::routing::MAX_JSON_CELLS;
 
 pub(super) async fn model(State(server): State<Handle>, uri: Uri) -> Result<Json<Value>, Problem> {
@@ -28,7 +29,7 @@ pub(super) async fn model(State(server): State<Handle>, uri: Uri) -> Result<Json
         "languages": router.languages,
         "temperature": router.calibration.temperature,
         "threshold": config.policy.threshold.unwrap_or(router.calibration.threshold),
-        "device": service.device_name(),
+        "device": device_name(service.device()),
         "limits": {
             "max_body_bytes": limits.max_body_bytes,
             "max_batch_emails": limits.max_batch_emails,

@@ -10,7 +10,12 @@ use serde_json::Value;
 
 /// One problem. `code` is stable and what programs branch on; the texts are for people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Problem {
+#[serde(transparent)]
+pub(super) struct Problem(Box<Members>);
+
+/// The members of RFC 9457, and ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Members {
     #[serde(rename = "type")]
     kind: String,
     title: &'static str,
@@ -41,7 +46,7 @@ fn as_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result
 
 impl Problem {
     pub(super) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Members {
             kind: format!("urn:postroom:problem:{code}"),
             title: status.canonical_reason().unwrap_or("Error"),
             status,
@@ -53,7 +58,7 @@ impl Problem {
             valid: Vec::new(),
             remedy: None,
             retry_after: None,
-        }
+        }))
     }
 
     /// The body is not what its content type says.
@@ -76,7 +81,7 @@ impl Problem {
 
     pub(super) fn unavailable(code: &'static str, detail: impl Into<String>, retry_after: Duration) -> Self {
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);
-        problem.retry_after = Some(retry_after.as_secs().max(1));
+        problem.0.retry_after = Some(retry_after.as_secs().max(1));
         problem
     }
 
@@ -97,39 +102,39 @@ impl Problem {
     }
 
     pub(super) fn field(mut self, field: impl Into<String>) -> Self {
-        self.field = Some(field.into());
+        self.0.field = Some(field.into());
         self
     }
 
     pub(super) fn limit(mut self, limit: impl Into<Value>) -> Self {
-        self.limit = Some(limit.into());
+        self.0.limit = Some(limit.into());
         self
     }
 
     pub(super) fn given(mut self, given: impl Into<Value>) -> Self {
-        self.given = Some(given.into());
+        self.0.given = Some(given.into());
         self
     }
 
     pub(super) fn valid<T: ToString>(mut self, valid: impl IntoIterator<Item = T>) -> Self {
-        self.valid = valid.into_iter().map(|one| one.to_string()).collect();
+        self.0.valid = valid.into_iter().map(|one| one.to_string()).collect();
         self
     }
 
     pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = Some(remedy.into());
+        self.0.remedy = Some(remedy.into());
         self
     }
 
     /// The status as a number, for answers that carry several problems.
     pub(super) fn status(&self) -> u16 {
-        self.status.as_u16()
+        self.0.status.as_u16()
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, retry_after) = (self.status, self.retry_after);
+        let (status, retry_after) = (self.0.status, self.0.retry_after);
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

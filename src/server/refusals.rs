@@ -32,14 +32,12 @@ impl From<RoutingError> for Problem {
 
 fn of_inference(error: &InferenceError) -> Problem {
     match error {
-        InferenceError::Full { waiting, limit, retry_after } => Problem::unavailable(
-            "queue_full",
-            "too much mail waits for the model already",
-            *retry_after,
-        )
-        .limit(*limit)
-        .given(*waiting)
-        .remedy("Send it again after the time in Retry-After, or send fewer requests at a time."),
+        InferenceError::Full { waiting, limit, retry_after } => {
+            Problem::unavailable("queue_full", "too much mail waits for the model already", *retry_after)
+                .limit(*limit)
+                .given(*waiting)
+                .remedy("Send it again after the time in Retry-After, or send fewer requests at a time.")
+        }
         InferenceError::Closed => Problem::stopping(),
         InferenceError::Model(_) | InferenceError::Panicked => {
             log(error);

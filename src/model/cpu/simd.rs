@@ -142,15 +142,12 @@ impl Isa {
 
     /// Columns of a weight panel.
     pub(super) fn panel_width(self) -> usize {
-        struct PanelWidth;
-        impl Kernel for PanelWidth {
-            type Output = usize;
-            #[inline(always)]
-            fn run<S: Simd>(self, _simd: S) -> usize {
-                S::panel_width()
-            }
-        }
-        self.run(PanelWidth)
+        self.run(TileShape).0
+    }
+
+    /// Rows of a full register tile.
+    pub(super) fn tile_rows(self) -> usize {
+        self.run(TileShape).1
     }
 
     /// The name that `--version` and logs print.
@@ -164,5 +161,17 @@ impl Isa {
             #[cfg(target_arch = "aarch64")]
             Self::Neon(_) => "neon",
         }
+    }
+}
+
+/// Panel width and rows of the register tile.
+struct TileShape;
+
+impl Kernel for TileShape {
+    type Output = (usize, usize);
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _simd: S) -> (usize, usize) {
+        (S::panel_width(), S::MAX_ROWS)
     }
 }

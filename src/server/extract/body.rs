@@ -87,13 +87,12 @@ fn refuse_encoding(headers: &HeaderMap) -> Result<(), Problem> {
     match headers.get(header::CONTENT_ENCODING) {
         None => Ok(()),
         Some(encoding) if encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Ok(()),
-        Some(encoding) => Err(Problem::unsupported_media_type(
-            "unsupported_encoding",
-            "compressed bodies are not read",
-        )
-        .field("content-encoding")
-        .given(String::from_utf8_lossy(encoding.as_bytes()))
-        .valid(["identity"])
-        .remedy("Send the body as it is.")),
+        Some(encoding) => {
+            Err(Problem::unsupported_media_type("unsupported_encoding", "compressed bodies are not read")
+                .field("content-encoding")
+                .given(String::from_utf8_lossy(encoding.as_bytes()))
+                .valid(["identity"])
+                .remedy("Send the body as it is."))
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::error::Category;
 
-use super::super::problem::Problem;
+use super::super::problem::{Problem, excerpt};
 use super::MediaType;
 use super::surrogates::replace_lone_surrogates;
 
@@ -42,13 +42,13 @@ impl Object {
     pub(in crate::server) fn check<'v>(&self, valid: impl Iterator<Item = &'v str> + Clone) -> Result<(), Problem> {
         if let Some((name, _)) = self.fields.iter().find(|(name, _)| valid.clone().all(|known| known != name)) {
             return Err(Problem::unprocessable("unknown_field", "the body has a field that is not known")
-                .field(super::super::problem::excerpt(name))
+                .field(excerpt(name))
                 .valid(valid)
                 .remedy("Leave it out or correct its name; nothing that is sent is ignored."));
         }
         match &self.repeated {
             Some(name) => Err(Problem::unprocessable("repeated_field", "a field stands twice in the body")
-                .field(super::super::problem::excerpt(name))
+                .field(excerpt(name))
                 .remedy("Send it once.")),
             None => Ok(()),
         }
@@ -102,8 +102,9 @@ pub(in crate::server) fn parse_json<T: for<'de> Deserialize<'de>>(json: &str) ->
             Category::Eof => Problem::bad_request("incomplete_json", format!("the JSON breaks off at {place}"))
                 .remedy("Send the whole body; check content-length and whatever cuts texts on the way."),
             Category::Data => Problem::unprocessable("wrong_type", error.to_string()),
-            Category::Syntax | Category::Io => Problem::bad_request("invalid_json", error.to_string())
-                .remedy("Write the body with a JSON library, so that quotes, line breaks and control characters are escaped."),
+            Category::Syntax | Category::Io => Problem::bad_request("invalid_json", error.to_string()).remedy(
+                "Write the body with a JSON library, so that quotes, line breaks and control characters are escaped.",
+            ),
         };
         problem.field("body")
     })

@@ -3,13 +3,13 @@
 use axum::body::Bytes;
 use serde_json::Value;
 
-use super::super::problem::Problem;
+use super::super::problem::{Problem, excerpt};
 use super::json::wrong_type;
 use super::{Item, MediaType, Object, decode_json, parse_json};
 use crate::routing::{Mail, MailContent, MailFields};
 
 /// Fields of a mail in JSON.
-pub(in crate::server) const MAIL_FIELDS: [&str; 6] = ["subject", "text", "html", "from", "id", "headers"];
+const MAIL_FIELDS: [&str; 6] = ["subject", "text", "html", "from", "id", "headers"];
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
@@ -42,10 +42,7 @@ pub(in crate::server) fn read_mail(
         }
         TEXT => {
             let fields = MailFields { text: Some(media_type.decode(&bytes)?), ..MailFields::default() };
-            Ok(MailRequest {
-                mail: Mail { id: None, content: MailContent::Fields(fields) },
-                rest: Object::default(),
-            })
+            Ok(MailRequest { mail: Mail { id: None, content: MailContent::Fields(fields) }, rest: Object::default() })
         }
         MIME => Ok(MailRequest {
             mail: Mail { id: None, content: MailContent::Mime(Vec::from(bytes)) },
@@ -82,10 +79,13 @@ fn take_id(object: &mut Object) -> Result<Option<String>, Problem> {
     let Some(id) = object.take_text("id")? else { return Ok(None) };
     let length = id.chars().count();
     if length == 0 || length > MAX_ID || id.chars().any(char::is_control) {
-        return Err(Problem::unprocessable("invalid_field", "`id` must have 1 to 200 characters, none of them a control character")
-            .field("id")
-            .limit(MAX_ID)
-            .given(length));
+        return Err(Problem::unprocessable(
+            "invalid_field",
+            "`id` must have 1 to 200 characters, none of them a control character",
+        )
+        .field("id")
+        .limit(MAX_ID)
+        .given(length));
     }
     Ok(Some(id))
 }
@@ -100,7 +100,7 @@ fn take_headers(object: &mut Object) -> Result<Vec<(String, String)>, Problem> {
             headers.push((name.to_owned(), text.clone()));
             Ok(())
         }
-        other => Err(wrong_type(&format!("headers.{}", super::super::problem::excerpt(name)), other, "string")),
+        other => Err(wrong_type(&format!("headers.{}", excerpt(name)), other, "string")),
     };
     match &value {
         Value::Object(map) => {
@@ -122,10 +122,13 @@ fn take_headers(object: &mut Object) -> Result<Vec<(String, String)>, Problem> {
         other => return Err(wrong_type("headers", other, SHAPE)),
     }
     if headers.len() > MAX_HEADERS {
-        return Err(Problem::unprocessable("too_many_headers", format!("the mail has more than {MAX_HEADERS} headers"))
-            .field("headers")
-            .limit(MAX_HEADERS)
-            .given(headers.len()));
+        return Err(Problem::unprocessable(
+            "too_many_headers",
+            format!("the mail has more than {MAX_HEADERS} headers"),
+        )
+        .field("headers")
+        .limit(MAX_HEADERS)
+        .given(headers.len()));
     }
     Ok(headers)
 }

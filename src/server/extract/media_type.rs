@@ -35,7 +35,8 @@ impl MediaType {
             "" => "the header content-type is missing".to_owned(),
             // What curl sends when nobody says otherwise: the most likely mistake of a first request.
             "application/x-www-form-urlencoded" => {
-                "content-type is application/x-www-form-urlencoded, which curl sends unless it is told otherwise".to_owned()
+                "content-type is application/x-www-form-urlencoded, which curl sends unless it is told otherwise"
+                    .to_owned()
             }
             other => format!("content-type `{}` is not read here", excerpt(other)),
         };

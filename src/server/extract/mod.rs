@@ -10,5 +10,5 @@ mod surrogates;
 
 pub(super) use body::read_body;
 pub(super) use json::{Item, Object, decode_json, parse_json};
-pub(super) use mail::{MAIL_FIELDS, mail_of_object, read_mail};
+pub(super) use mail::{mail_of_object, read_mail};
 pub(super) use media_type::MediaType;

@@ -1,0 +1,73 @@
+//! The model card that stands beside a router.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::eval;
+use crate::artifact::Manifest;
+use crate::evaluation::Evaluation;
+use crate::training::Trained;
+
+/// The held-out figures in one paragraph.
+pub(super) fn held_out(trained: &Trained, max_error_rate: f64) -> String {
+    let figures = &trained.figures;
+    let promise = if trained.budget_guaranteed {
+        "proven at 95% confidence (Clopper-Pearson)"
+    } else {
+        "not proven: too few mails; it held on the mails that it was chosen on"
+    };
+    format!(
+        "Held-out mail: {:.1}% right when every mail is routed; with the threshold {:.3} for a budget of {:.1}% wrong \
+         ({promise}) {:.1}% is routed without a person, {:.1}% of it right. Calibration error {:.4} (15 bins).",
+        100.0 * figures.accuracy,
+        trained.calibration.threshold,
+        100.0 * max_error_rate,
+        100.0 * figures.coverage,
+        100.0 * figures.accuracy_when_routed,
+        figures.ece,
+    )
+}
+
+/// The whole card; with a test set, what the router did on it and the command that shows it again.
+pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, &Evaluation)>) -> String {
+    let mut out = format!("# Router `{}`\n\n", manifest.name);
+    let _ = writeln!(
+        out,
+        "Made by {} from {} mails of `{}` (sha256 {}), seed {}. The encoder `{}` is frozen; a linear head reads the pooled \
+         tokens of all windows.\n",
+        manifest.provenance.program,
+        manifest.provenance.mails,
+        manifest.provenance.data,
+        &manifest.provenance.data_sha256,
+        manifest.provenance.seed,
+        manifest.encoder.name,
+    );
+    let _ = writeln!(out, "## Queues\n\n| id | name | for |\n|---|---|---|");
+    for queue in &manifest.queues {
+        let _ = writeln!(out, "| `{}` | {} | {} |", queue.id, queue.name, queue.description);
+    }
+    let figures = &trained.figures;
+    let _ = writeln!(
+        out,
+        "\n## Held-out figures\n\nEach mail was judged by a head trained on the other folds; whole groups were held out.\n\n\
+         | | |\n|---|---|\n| right when every mail is routed | {:.1}% |\n| threshold | {:.4} |\n\
+         | routed without a person | {:.1}% |\n| of these right | {:.1}% |\n| calibration error (15 bins) | {:.4} |\n\
+         | error budget proven | {} |",
+        100.0 * figures.accuracy,
+        trained.calibration.threshold,
+        100.0 * figures.coverage,
+        100.0 * figures.accuracy_when_routed,
+        figures.ece,
+        if trained.budget_guaranteed { "yes, at 95% confidence" } else { "no, too few mails" },
+    );
+    if let Some((path, evaluation)) = test {
+        let _ = writeln!(
+            out,
+            "\n## On `{}`\n\nNever trained on. Shown again by `postroom eval {}`.\n\n```text\n{}```",
+            path.file_name().unwrap_or_default().to_string_lossy(),
+            path.display(),
+            eval::table(evaluation),
+        );
+    }
+    out
+}

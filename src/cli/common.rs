@@ -1,0 +1,95 @@
+//! What several commands share: where models are found, threads, progress.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use candle_core::DType;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::artifact::{Router, load_router};
+use crate::inference::DeviceChoice;
+
+/// Which router, on what.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ModelArgs {
+    /// Directory of the router; `models/...` is also looked for beside the program and in /usr/share/postroom.
+    #[arg(long, value_name = "DIR", default_value = "models/crumb")]
+    pub router: PathBuf,
+    /// Where the network runs: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    pub device: DeviceChoice,
+    /// Threads of the network; 0 takes what the machine gives this process.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+}
+
+impl ModelArgs {
+    pub(super) fn load(&self) -> anyhow::Result<Router> {
+        set_threads(self.threads)?;
+        let device = self.device.open()?;
+        Ok(load_router(&find(&self.router), DType::F32, &device)?)
+    }
+}
+
+/// Sizes the thread pool once. Without a number the standard library counts what cgroup and affinity allow.
+pub(super) fn set_threads(threads: usize) -> anyhow::Result<()> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        some => some,
+    };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("compute-{index}"))
+        .build_global()
+        .context("cannot start the network's threads")
+}
+
+/// A relative path as it stands, else beside the program, else in /usr/share/postroom; where it is in none, as it stands,
+/// so that the error names what was asked for.
+pub(super) fn find(path: &Path) -> PathBuf {
+    if path.is_absolute() || path.exists() {
+        return path.to_owned();
+    }
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(path)));
+    [beside, Some(Path::new("/usr/share/postroom").join(path))]
+        .into_iter()
+        .flatten()
+        .find(|candidate| candidate.exists())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// A progress bar on a terminal, a line now and then elsewhere.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    what: &'static str,
+    told: std::time::Instant,
+    plain: bool,
+}
+
+impl Progress {
+    pub(super) fn new(what: &'static str) -> Self {
+        let plain = !std::io::stderr().is_terminal();
+        let bar = if plain { ProgressBar::hidden() } else { ProgressBar::no_length() };
+        let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} {elapsed} (left: {eta})");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        Self { bar, what, told: std::time::Instant::now(), plain }
+    }
+
+    pub(super) fn tell(&mut self, done: usize, all: usize) {
+        self.bar.set_length(all as u64);
+        self.bar.set_position(done as u64);
+        if self.plain && (done == all || self.told.elapsed() > Duration::from_secs(10)) {
+            self.told = std::time::Instant::now();
+            tracing::info!(done, all, "{}", self.what);
+        }
+        if done == all {
+            self.bar.finish();
+        }
+    }
+}

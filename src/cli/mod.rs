@@ -1,0 +1,61 @@
+//! The command line.
+
+#![expect(clippy::print_stdout, reason = "answers go to standard output")]
+
+mod card;
+mod clean;
+mod common;
+mod eval;
+mod heatmap;
+mod input;
+mod route;
+mod train;
+
+use clap::{Parser, Subcommand};
+
+/// Routes support email to the queue that must act.
+#[derive(Debug, Parser)]
+#[command(name = "postroom", version, about, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Route one mail from a file or standard input.
+    Route(route::RouteArgs),
+    /// Show what the attention heads looked at in one mail.
+    Attend(route::AttendArgs),
+    /// Show what was kept and cut of one mail.
+    Clean(clean::CleanArgs),
+    /// Train a router on labelled mail.
+    Train(train::TrainArgs),
+    /// Judge a router on labelled mail.
+    Eval(eval::EvalArgs),
+}
+
+/// Runs the command that the arguments name.
+///
+/// # Errors
+/// Whatever went wrong, with its causes.
+pub fn run(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        Command::Route(args) => route::route(&args),
+        Command::Attend(args) => route::attend(&args),
+        Command::Clean(args) => clean::run(&args),
+        Command::Train(args) => train::run(&args),
+        Command::Eval(args) => eval::run(&args),
+    }
+}
+
+/// Prints an error with its causes, one line each.
+pub fn report(error: &anyhow::Error) {
+    use std::io::Write;
+    let mut stderr = std::io::stderr().lock();
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(stderr, "postroom: {error}");
+    for cause in error.chain().skip(1) {
+        let _ = writeln!(stderr, "  because: {cause}");
+    }
+}

@@ -1,0 +1,146 @@
+//! `postroom train`: labelled mail to a router.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use candle_core::DType;
+use clap::Args;
+use serde::Deserialize;
+
+use super::card;
+use super::common::{Progress, find, set_threads};
+use crate::artifact::{
+    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, load_router, save_router,
+    sha256_file, write_card,
+};
+use crate::dataset::read_jsonl;
+use crate::evaluation::evaluate;
+use crate::inference::DeviceChoice;
+use crate::queues::Queue;
+use crate::training::{Backbone, Trained, TrainingConfig, train};
+
+/// Arguments of `postroom train`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  postroom train data/crumb/train.jsonl --group-from-id - --queues data/crumb/queues.toml \\\n    --test data/crumb/week.jsonl --out models/crumb"
+)]
+pub(super) struct TrainArgs {
+    /// Labelled mail, one JSON object a line: subject, text (or body), queue (or label), optionally id and group.
+    data: PathBuf,
+    /// Directory to write the router to; an old router there is replaced only when the new one is whole.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Directory of the encoder; the router looks for it beside its own directory.
+    #[arg(long, value_name = "DIR", default_value = "models/minilm-l6-v2")]
+    encoder: PathBuf,
+    /// Training settings; config/training.toml documents them.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Names and descriptions of the queues.
+    #[arg(long, value_name = "FILE")]
+    queues: Option<PathBuf>,
+    /// The group of a mail (author, thread) is its id up to this character.
+    #[arg(long, value_name = "CHARACTER", allow_hyphen_values = true)]
+    group_from_id: Option<char>,
+    /// Labelled mail to judge the new router on; it is never trained on. The card states the result.
+    #[arg(long, value_name = "FILE")]
+    test: Option<PathBuf>,
+    /// Where the network runs: auto, cpu or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: DeviceChoice,
+    /// Threads of the network; 0 takes what the machine gives this process.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QueuesFile {
+    queues: Vec<Queue>,
+}
+
+pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
+    let config: TrainingConfig = match &args.config {
+        Some(path) => read_toml(path)?,
+        None => TrainingConfig::default(),
+    };
+    let examples = read_jsonl(&args.data, args.group_from_id)?;
+    set_threads(args.threads)?;
+    let device = args.device.open()?;
+    let encoder_path = find(&args.encoder);
+    let encoder_dir = EncoderDir::open(&encoder_path, &BTreeMap::new())?;
+    config.windows.check(encoder_dir.config.max_positions)?;
+    let encoder = encoder_dir.encoder(DType::F32, &device)?;
+
+    let backbone = Backbone { encoder: &encoder, tokenizer: &encoder_dir.tokenizer };
+    let mut progress = Progress::new("reading mail");
+    let mut trained = train(backbone, &examples, &config, &mut |done, all| progress.tell(done, all))?;
+    if let Some(path) = &args.queues {
+        describe(&mut trained.queues, read_toml::<QueuesFile>(path)?.queues, path)?;
+    }
+    println!("{}", card::held_out(&trained, config.max_error_rate));
+
+    let manifest = manifest(args, &config, &trained, &encoder_path, examples.len())?;
+    save_router(&args.out, manifest.clone(), &trained.head, &card::card(&manifest, &trained, None))?;
+    let router = load_router(&args.out, DType::F32, &device).context("the router that was just written")?;
+    if let Some(test) = &args.test {
+        let mails = read_jsonl(test, None)?;
+        let mut progress = Progress::new("judging");
+        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?;
+        print!("{}", super::eval::table(&evaluation));
+        write_card(&args.out, &card::card(&manifest, &trained, Some((test, &evaluation))))?;
+    }
+    println!("router {} {} written to {}", router.info.name, router.info.version, args.out.display());
+    Ok(())
+}
+
+fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
+}
+
+/// Takes over names and descriptions; a queue in the file that no mail is labelled with is an error, not a silent gap.
+fn describe(queues: &mut [Queue], described: Vec<Queue>, path: &Path) -> anyhow::Result<()> {
+    for description in described {
+        match queues.iter_mut().find(|queue| queue.id == description.id) {
+            Some(queue) => *queue = description,
+            None => bail!("{} describes `{}`, but no mail is labelled so", path.display(), description.id),
+        }
+    }
+    Ok(())
+}
+
+fn manifest(
+    args: &TrainArgs,
+    config: &TrainingConfig,
+    trained: &Trained,
+    encoder: &Path,
+    mails: usize,
+) -> anyhow::Result<Manifest> {
+    let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let mut sha256 = BTreeMap::new();
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        sha256.insert(file.to_owned(), sha256_file(&encoder.join(file))?);
+    }
+    Ok(Manifest {
+        schema: ROUTER_SCHEMA.to_owned(),
+        name: name(&args.out),
+        version: String::new(),
+        encoder: EncoderReference { name: name(encoder), sha256 },
+        files: RouterFiles { head: String::new() },
+        queues: trained.queues.clone(),
+        languages: config.languages.clone(),
+        windows: config.windows,
+        pooling: config.pooling,
+        calibration: trained.calibration,
+        provenance: Provenance {
+            data: name(&args.data),
+            data_sha256: sha256_file(&args.data)?,
+            mails,
+            seed: config.seed,
+            program: concat!("postroom ", env!("CARGO_PKG_VERSION")).to_owned(),
+        },
+        figures: trained.figures.clone(),
+    })
+}

@@ -1,0 +1,315 @@
+//! HTML to text, each byte aligned with the source.
+//!
+//! One pass, no tree: tags are read where they stand, text is copied from its place, and elements that matter
+//! (hidden parts, quotes, signatures, `pre`) are kept on a small stack until their end tag. The result is what
+//! a reader sees, and marks that say where mail programs put quotes and signatures.
+
+mod entity;
+mod role;
+mod tag;
+
+use std::ops::Range;
+
+use super::AlignedText;
+use super::aligned::AlignedBuilder;
+use role::{Break, Role};
+use tag::{Markup, Scanner, Tag};
+
+/// The visible text of an HTML part and what its elements say about it.
+#[derive(Debug)]
+pub(super) struct HtmlText {
+    pub(super) text: AlignedText,
+    pub(super) marks: Vec<Mark>,
+}
+
+/// A stretch of the text that a mail program has marked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) kind: MarkKind,
+    pub(super) range: Range<usize>,
+}
+
+/// What a mail program says about a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarkKind {
+    /// An earlier mail.
+    Quote,
+    /// A `blockquote` that may be a quoted mail or the sender's own layout.
+    Blockquote,
+    /// The line that introduces a quote.
+    ReplyHeader,
+    /// The header block of an earlier mail which follows as sibling.
+    HistoryHeader,
+    /// A signature.
+    Signature,
+}
+
+/// More open marked elements than any mail has.
+const MAX_OPEN: usize = 200;
+
+/// Reads the visible text of an HTML source.
+pub(super) fn read(source: &str) -> HtmlText {
+    let mut walker = Walker {
+        source,
+        scanner: Scanner::new(source),
+        out: AlignedBuilder::new(source),
+        open: Vec::new(),
+        marks: Vec::new(),
+        hidden_classes: Vec::new(),
+        hidden: 0,
+        preformatted: 0,
+        gap: Gap::default(),
+    };
+    walker.walk();
+    HtmlText { text: walker.out.finish(), marks: walker.marks }
+}
+
+/// An open element that does something to its content.
+struct Open {
+    name: String,
+    role: Role,
+    text_start: usize,
+    /// Elements of the same name that are open inside it.
+    nested: usize,
+}
+
+/// The blanks that will stand before the next visible character.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Gap {
+    line_ends: usize,
+    blank: bool,
+}
+
+struct Walker<'a> {
+    source: &'a str,
+    scanner: Scanner<'a>,
+    out: AlignedBuilder<'a>,
+    open: Vec<Open>,
+    marks: Vec<Mark>,
+    hidden_classes: Vec<String>,
+    hidden: usize,
+    preformatted: usize,
+    gap: Gap,
+}
+
+impl Walker<'_> {
+    fn walk(&mut self) {
+        let mut at = 0;
+        while at < self.source.len() {
+            let text_end = self.source[at..].find('<').map_or(self.source.len(), |offset| at + offset);
+            self.text(at..text_end);
+            if text_end == self.source.len() {
+                break;
+            }
+            at = match self.scanner.markup(text_end) {
+                Markup::Tag(tag) => self.tag(&tag, text_end),
+                Markup::Comment(end) => end,
+                Markup::Text => {
+                    self.visible(text_end..text_end + 1);
+                    text_end + 1
+                }
+            };
+        }
+        while !self.open.is_empty() {
+            self.close_last();
+        }
+    }
+
+    /// Handles a tag that starts at `start` and answers where reading goes on.
+    fn tag(&mut self, tag: &Tag<'_>, start: usize) -> usize {
+        if tag.name.contains('@') {
+            // An address in angle brackets that nobody escaped.
+            self.visible(start..tag.end);
+            return tag.end;
+        }
+        let name = tag.name.to_ascii_lowercase();
+        if tag.is_end {
+            self.end_tag(&name);
+            self.line_break(&name);
+            return tag.end;
+        }
+        self.line_break(&name);
+        if role::RAW.contains(&name.as_str()) && !tag.attributes.ends_with('/') {
+            let Some(end) = self.scanner.raw_text_end(tag.end, &name) else { return tag.end };
+            if name == "style" {
+                self.hidden_classes.extend(role::hidden_classes(&self.source[tag.end..end]));
+                self.hidden_classes.truncate(1000);
+            }
+            return end;
+        }
+        if !role::VOID.contains(&name.as_str()) {
+            self.start_tag(name, tag.attributes);
+        } else if matches!(role::role(&name, tag.attributes, &[]), Role::Marked(MarkKind::HistoryHeader)) {
+            let at = self.out.text().len();
+            self.marks.push(Mark { kind: MarkKind::HistoryHeader, range: at..at + 1 });
+        }
+        tag.end
+    }
+
+    fn start_tag(&mut self, name: String, attributes: &str) {
+        // A paragraph that was never closed ends where the next block starts.
+        if role::line_break(&name) == Break::Paragraph
+            && self.open.last().is_some_and(|last| last.name == "p")
+        {
+            self.close_last();
+        }
+        if let Some(last) = self.open.iter_mut().rev().find(|open| open.name == name) {
+            last.nested += 1;
+        }
+        let role = role::role(&name, attributes, &self.hidden_classes);
+        if role == Role::Plain || self.open.len() >= MAX_OPEN {
+            return;
+        }
+        if let Some(outer) = self.open.iter_mut().rev().find(|open| open.name == name) {
+            outer.nested -= 1;
+        }
+        match role {
+            Role::Hidden => self.hidden += 1,
+            Role::Preformatted => self.preformatted += 1,
+            Role::Plain | Role::Marked(_) => {}
+        }
+        self.open.push(Open { name, role, text_start: self.out.text().len(), nested: 0 });
+    }
+
+    fn end_tag(&mut self, name: &str) {
+        let Some(index) = self.open.iter().rposition(|open| open.name == name) else { return };
+        if self.open[index].nested > 0 {
+            self.open[index].nested -= 1;
+            return;
+        }
+        while self.open.len() > index {
+            self.close_last();
+        }
+    }
+
+    fn close_last(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        match open.role {
+            Role::Hidden => self.hidden -= 1,
+            Role::Preformatted => self.preformatted -= 1,
+            Role::Marked(kind) => {
+                self.marks.push(Mark { kind, range: open.text_start..self.out.text().len().max(open.text_start + 1) });
+            }
+            Role::Plain => {}
+        }
+    }
+
+    fn line_break(&mut self, name: &str) {
+        match role::line_break(name) {
+            Break::None => {}
+            Break::Cell => self.gap.blank = true,
+            // Two line breaks in a row are an empty line; two nested blocks are not.
+            Break::Line if name == "br" => self.gap.line_ends = (self.gap.line_ends + 1).min(2),
+            Break::Line => self.gap.line_ends = self.gap.line_ends.max(1),
+            Break::Paragraph => self.gap.line_ends = 2,
+        }
+    }
+
+    /// Writes a stretch of text between tags.
+    fn text(&mut self, range: Range<usize>) {
+        if self.hidden > 0 {
+            return;
+        }
+        let bytes = self.source.as_bytes();
+        let mut at = range.start;
+        while at < range.end {
+            let stop = bytes[at..range.end]
+                .iter()
+                .position(|byte| byte.is_ascii_whitespace() || *byte == b'&')
+                .map_or(range.end, |offset| at + offset);
+            if stop > at {
+                self.visible(at..stop);
+            }
+            if stop == range.end {
+                break;
+            }
+            at = if bytes[stop] == b'&' { self.reference(stop, range.end) } else { self.blank(stop) };
+        }
+    }
+
+    fn reference(&mut self, at: usize, end: usize) -> usize {
+        match entity::read(&self.source[at..end]) {
+            Some(reference) => {
+                let stop = at + reference.length;
+                self.write_gap(at);
+                self.out.replace(at..stop, &reference.text);
+                stop
+            }
+            None => {
+                self.visible(at..at + 1);
+                at + 1
+            }
+        }
+    }
+
+    fn blank(&mut self, at: usize) -> usize {
+        if self.preformatted > 0 && self.source.as_bytes()[at] == b'\n' {
+            self.gap.line_ends = (self.gap.line_ends + 1).min(2);
+        } else {
+            self.gap.blank = true;
+        }
+        at + 1
+    }
+
+    fn visible(&mut self, range: Range<usize>) {
+        if self.hidden == 0 {
+            self.write_gap(range.start);
+            self.out.copy(range);
+        }
+    }
+
+    fn write_gap(&mut self, at: usize) {
+        let gap = std::mem::take(&mut self.gap);
+        if self.out.text().is_empty() {
+            return;
+        }
+        match gap {
+            Gap { line_ends: 0, blank: false } => {}
+            Gap { line_ends: 0, blank: true } => {
+                let single = at > 0 && self.source.as_bytes()[at - 1] == b' ';
+                if single { self.out.copy(at - 1..at) } else { self.out.replace(at..at, " ") }
+            }
+            Gap { line_ends: 1, .. } => self.out.replace(at..at, "\n"),
+            Gap { .. } => self.out.replace(at..at, "\n\n"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(source: &str) -> String {
+        read(source).text.text().to_owned()
+    }
+
+    #[test]
+    fn what_a_reader_sees_is_kept() {
+        assert_eq!(text("<p>a<br>b</p><p>c &amp;\n d</p>"), "a\nb\n\nc & d");
+        assert_eq!(text("<table><tr><td>Name</td><td>Ann</td></tr><tr><td>No</td></tr></table>"), "Name Ann\nNo");
+        assert_eq!(text("a <b>b</b>c 1 < 2 <x@y.example>"), "a bc 1 < 2 <x@y.example>");
+        assert_eq!(text("<pre>a\n b</pre>"), "a\n b");
+    }
+
+    #[test]
+    fn what_a_reader_does_not_see_goes() {
+        let source = "<head><title>t</title><style>.k{display:none}</style><body><div style='display:none'>x<div>y</div></div>\
+                      <!--[if mso]><p>o</p><![endif]--><span class=k>k</span>seen<script>1<2</script>";
+        assert_eq!(text(source), "seen");
+    }
+
+    #[test]
+    fn quotes_are_marked_and_nest() {
+        let html = read("hi<blockquote type=cite>a<blockquote>b</blockquote></blockquote>end");
+        assert_eq!(html.text.text(), "hi\n\na\n\nb\n\nend");
+        let kinds: Vec<_> = html.marks.iter().map(|mark| (mark.kind, mark.range.clone())).collect();
+        assert_eq!(kinds, [(MarkKind::Blockquote, 5..8), (MarkKind::Quote, 2..8)]);
+    }
+
+    #[test]
+    fn depth_costs_nothing() {
+        let deep = format!("{}deep{}", "<div>".repeat(100_000), "</div>".repeat(100_000));
+        assert_eq!(text(&deep), "deep");
+        assert_eq!(text(&"<blockquote>".repeat(100_000)), "");
+    }
+}

@@ -1,0 +1,164 @@
+//! The block of labelled fields that Outlook, Apple Mail and others write above an earlier mail.
+//!
+//! ```text
+//! Von: Acme Service <service@acme.example>
+//! Gesendet: Montag, 4. Mai 2026 16:20
+//! An: Mara Lindqvist
+//! Betreff: Ihre Anfrage 4410
+//! ```
+//!
+//! The structure decides: lines `label: value` of one depth, at least three different fields, a sender among
+//! them. Labels may be bold (`*From:*`), stand in separate paragraphs, and values may wrap.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::lines::{Line, next_filled};
+use super::words::{Field, LABELS};
+
+/// A header block and what it says about the earlier mail.
+#[derive(Debug, Default)]
+pub(super) struct LabelBlock {
+    /// One past the last line of the block.
+    pub(super) end: usize,
+    /// The value of the sender field.
+    pub(super) from: Option<String>,
+    /// The value of the subject field.
+    pub(super) subject: Option<String>,
+    fields: Vec<Field>,
+    dated: bool,
+}
+
+static FIELDS: LazyLock<HashMap<&str, Field>> =
+    LazyLock::new(|| LABELS.iter().flat_map(|(field, labels)| labels.iter().map(|label| (*label, *field))).collect());
+
+/// A block has at most this many lines; long lists of recipients wrap.
+const MAX_LINES: usize = 40;
+/// How many lines of a wrapped value may stand between two labels.
+const MAX_WRAPPED: usize = 4;
+
+/// Reads the block that starts at line `start`; `announced` when a marker or rule stands before it.
+pub(super) fn read(lines: &[Line<'_>], start: usize, announced: bool) -> Option<LabelBlock> {
+    let depth = lines[start].depth;
+    let first = label(lines[start].text)?;
+    if first.field == Field::Copy {
+        return None;
+    }
+    let mut block = LabelBlock::default();
+    let mut at = start;
+    while at < lines.len().min(start + MAX_LINES) {
+        let Some(found) = label(lines[at].text).filter(|_| lines[at].depth == depth) else { break };
+        let next = next_label(lines, at + 1, depth);
+        let value_end = next.filter(|next| !lines[at + 1..*next].iter().any(Line::is_blank)).unwrap_or(at + 1);
+        block.add(found, lines[at + 1..value_end].iter().map(|line| line.text));
+        block.end = value_end;
+        match next {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    block.is_believable(announced).then_some(block)
+}
+
+/// The next line with a label, over blank lines and wrapped values.
+fn next_label(lines: &[Line<'_>], from: usize, depth: usize) -> Option<usize> {
+    let mut wrapped = 0;
+    let mut blank = 0;
+    for (index, line) in lines.iter().enumerate().skip(from) {
+        if line.is_blank() {
+            blank += 1;
+            if blank > 1 || wrapped > 0 {
+                return None;
+            }
+        } else if line.depth != depth {
+            return None;
+        } else if label(line.text).is_some() {
+            return Some(index);
+        } else {
+            wrapped += 1;
+            if wrapped > MAX_WRAPPED || blank > 0 {
+                return None;
+            }
+        }
+    }
+    None
+}
+
+impl LabelBlock {
+    fn add<'a>(&mut self, label: Label<'_>, wrapped: impl Iterator<Item = &'a str>) {
+        let mut value = label.value.to_owned();
+        for line in wrapped {
+            value.push(' ');
+            value.push_str(line);
+        }
+        if !self.fields.contains(&label.field) {
+            self.fields.push(label.field);
+        }
+        match label.field {
+            Field::From => self.from = self.from.take().or(Some(value)),
+            Field::Subject => self.subject = self.subject.take().or(Some(value)),
+            Field::Date => self.dated |= value.bytes().filter(u8::is_ascii_digit).count() >= 3,
+            Field::To | Field::Copy | Field::Other => {}
+        }
+    }
+
+    /// A contact form has labelled lines too; a header block has a sender, and a date or an address.
+    fn is_believable(&self, announced: bool) -> bool {
+        let has = |field| self.fields.contains(&field);
+        let addressed = self.from.as_deref().is_some_and(|from| from.contains('@'));
+        let real = self.fields.iter().filter(|field| **field != Field::Other).count();
+        if announced {
+            return real >= 2 && (has(Field::From) || (has(Field::Subject) && has(Field::Date)));
+        }
+        has(Field::From) && real >= 3 && (addressed || self.dated) && (has(Field::Subject) || has(Field::Date))
+    }
+}
+
+struct Label<'a> {
+    field: Field,
+    value: &'a str,
+}
+
+/// Longer than any label.
+const MAX_LABEL: usize = 40;
+
+/// Reads `Label: value`, bold or plain.
+fn label(text: &str) -> Option<Label<'_>> {
+    let text = text.trim_start_matches(['*', '_', '|', ' ']);
+    let head = &text[..text.floor_char_boundary(MAX_LABEL)];
+    let (name, colon) = head.find([':', '：']).map(|at| (&head[..at], at))?;
+    let name = name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')).to_lowercase();
+    let field = *FIELDS.get(name.as_str())?;
+    let rest = &text[colon..];
+    let value = rest.trim_start_matches([':', '：', '*']).trim_matches(|c: char| c.is_whitespace() || c == '*');
+    Some(Label { field, value })
+}
+
+/// Whether a line starts with the label of a sender.
+pub(super) fn starts_with_from(lines: &[Line<'_>], from: usize) -> bool {
+    next_filled(lines, from).and_then(|index| label(lines[index].text)).is_some_and(|label| label.field == Field::From)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lines::split;
+    use super::*;
+
+    fn block(text: &str) -> Option<LabelBlock> {
+        read(&split(text, &[]), 0, false)
+    }
+
+    #[test]
+    fn blocks_are_read_over_wraps_and_paragraphs() {
+        let wrapped = block("From: A <a@x.example>\nTo: B,\n C <c@x.example>\nSubject: one\n two\nDate: Mon\n\nText").unwrap();
+        assert_eq!((wrapped.end, wrapped.subject.as_deref()), (6, Some("one two")));
+        let bold = block("*Von:* A\n\n*Gesendet:* 4. Mai 2026 16:20\n\n*Betreff:* x\n\nText").unwrap();
+        assert_eq!((bold.end, bold.from.as_deref()), (5, Some("A")));
+    }
+
+    #[test]
+    fn a_travel_form_is_no_header_block() {
+        assert!(block("From: Berlin\nTo: Munich\nDate: tomorrow\nSeats: 2").is_none());
+        assert!(block("To: whom it may concern\nplease help").is_none());
+    }
+}

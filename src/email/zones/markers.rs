@@ -1,0 +1,105 @@
+//! Lines that announce an earlier mail without saying when or from whom: dashes around "Original message", a
+//! bare rule, "reply above this line".
+
+use super::lines::Line;
+use super::words::{FORWARDED, ORIGINAL, REPLY_ABOVE};
+
+/// What a marker line announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marker {
+    /// A forwarded mail, said outright.
+    Forwarded,
+    /// "Forwarded message" without dashes: counts only above a header block.
+    MaybeForwarded,
+    /// An earlier mail, replied to or passed on.
+    Original,
+}
+
+/// Longer lines are prose that mentions a forwarded message.
+const MAX_MARKER: usize = 120;
+
+/// Reads a line as marker.
+pub(super) fn marker(line: &Line<'_>) -> Option<Marker> {
+    let text = line.text;
+    let dashes = leading_dashes(text);
+    let inner = text.trim_matches(is_dash_or_blank);
+    if inner.is_empty() || (dashes < 2 && inner.len() > MAX_MARKER) {
+        return None;
+    }
+    // Yahoo writes the whole header block behind the dashes on the same line.
+    let head = inner.split("---").next().unwrap_or(inner);
+    if head.len() > MAX_MARKER {
+        return None;
+    }
+    let lower = head.to_lowercase();
+    let forwarded = FORWARDED.iter().any(|stem| lower.contains(stem));
+    if dashes >= 2 {
+        let rest_is_block = head.len() < inner.len() || text.ends_with(['-', '_', '=', '—', '–', '*']);
+        if forwarded && rest_is_block {
+            return Some(Marker::Forwarded);
+        }
+        return ORIGINAL.iter().any(|phrase| lower.contains(phrase)).then_some(Marker::Original);
+    }
+    if forwarded && inner.ends_with([':', '：']) {
+        return Some(Marker::MaybeForwarded);
+    }
+    // Some programs write the phrase alone.
+    ORIGINAL.contains(&lower.trim_end_matches([':', ' '])).then_some(Marker::Original)
+}
+
+/// A line of nothing but dashes or the like, long enough to separate something.
+pub(super) fn is_rule(text: &str) -> bool {
+    text.chars().count() >= 5 && is_punctuation(text)
+}
+
+/// A line of nothing but the characters that people draw lines with.
+pub(super) fn is_punctuation(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
+}
+
+fn leading_dashes(text: &str) -> usize {
+    text.chars().take_while(|c| is_dash_or_blank(*c)).filter(|c| !c.is_whitespace()).count()
+}
+
+fn is_dash_or_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '-' | '_' | '=' | '*' | '—' | '–' | '―' | '─' | '━')
+}
+
+/// Whether the line, or it and the next one that the client wrapped, asks to reply above it.
+pub(super) fn asks_to_reply_above(lines: &[Line<'_>], index: usize) -> bool {
+    let Some(line) = lines.get(index).filter(|line| line.text.len() < 200) else { return false };
+    // Sentences of people mention the phrase too; helpdesks decorate it or give it a line of its own.
+    let next = lines.get(index + 1).filter(|next| next.depth == line.depth && next.text.len() < 100);
+    let joined = format!("{} {}", line.text, next.map_or("", |next| next.text)).to_lowercase();
+    let own = line.text.to_lowercase();
+    REPLY_ABOVE.iter().any(|phrase| {
+        let start = joined.find(phrase).or_else(|| own.find(phrase));
+        start.is_some_and(|at| at < line.text.len() && at < 60)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lines::split;
+    use super::*;
+
+    #[test]
+    fn dashes_make_a_marker_and_prose_does_not() {
+        for (text, expected) in [
+            ("---------- Forwarded message ---------", Some(Marker::Forwarded)),
+            ("-------- Välitetty viesti / Fwd.Msg --------", Some(Marker::Forwarded)),
+            ("-----Ursprüngliche Nachricht-----", Some(Marker::Original)),
+            ("Begin forwarded message:", Some(Marker::MaybeForwarded)),
+            ("I have forwarded the message to my boss.", None),
+            ("- forwarded to Ann", None),
+        ] {
+            assert_eq!(marker(&split(text, &[])[0]), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrapped_reply_line_is_recognised() {
+        let lines = split("##- Please type your reply above\nthis line -##\n", &[]);
+        assert!(asks_to_reply_above(&lines, 0));
+    }
+}

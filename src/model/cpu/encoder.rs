@@ -1,0 +1,237 @@
+//! The forward pass: what a block of tokens goes through between two attentions, and the attentions between.
+//!
+//! Everything but attention treats each token alone. So a layer has two parallel steps: attention, one task for each head of each
+//! window; and everything else, one task for each block of rows, which stays in the cache from the attention's output to the next
+//! layer's queries, keys and values.
+
+use std::ops::Range;
+
+use super::attention::{ContextColumns, HeadAttention};
+use super::disjoint::DisjointSlice;
+use super::linear::{HeadRows, linear_add, linear_gelu, linear_to_heads};
+use super::scratch::{Scratch, WorkerScratch};
+use super::simd::{Isa, Kernel, Simd};
+use super::tasks::for_each_task;
+use super::weights::{EncoderShape, LayerWeights, Weights, head_width};
+
+/// Rows of a block. Its feed-forward activations (`[96, 1536]` f32, 0.6 MB) stay near the second-level cache, and its weights are
+/// read from memory once for 96 rows of arithmetic.
+const BLOCK_ROWS: usize = 96;
+
+/// A BERT encoder on the CPU, its weights packed for this machine's vectors.
+pub struct CpuEncoder {
+    isa: Isa,
+    shape: EncoderShape,
+    weights: Weights,
+}
+
+/// Attention weights to keep from a forward pass.
+pub struct WindowMap<'a> {
+    /// Index of the window.
+    pub window: usize,
+    /// Index of the layer.
+    pub layer: usize,
+    /// `[n_heads, T, T]`, rows = queries, columns = keys; every value is written.
+    pub weights: &'a mut [f32],
+}
+
+impl CpuEncoder {
+    /// Packs the weights; `tensor` gives the values of a checkpoint tensor by its Hugging Face name without any `bert.` prefix,
+    /// such as `encoder.layer.0.attention.self.query.weight`, `[out, in]` row-major.
+    ///
+    /// # Errors
+    /// Those of `tensor`.
+    ///
+    /// # Panics
+    /// If a tensor's size is not what `shape` says.
+    pub fn new<E>(shape: &EncoderShape, tensor: impl FnMut(&str) -> Result<Vec<f32>, E>) -> Result<Self, E> {
+        Self::with_isa(Isa::detect(), shape, tensor)
+    }
+
+    pub(super) fn with_isa<E>(
+        isa: Isa,
+        shape: &EncoderShape,
+        tensor: impl FnMut(&str) -> Result<Vec<f32>, E>,
+    ) -> Result<Self, E> {
+        Ok(Self { isa, shape: shape.clone(), weights: Weights::load(isa, shape, tensor)? })
+    }
+
+    /// The instruction set in use, for logs.
+    pub fn instruction_set(&self) -> &'static str {
+        self.isa.name()
+    }
+
+    /// The last hidden states of all tokens, `[tokens, d_model]` row-major.
+    ///
+    /// `input_ids` holds the windows one after another and `window_offsets` where each starts, then the number of tokens; there
+    /// is no padding, and positions restart at 0 in each window. A window's result is the same whatever else is in the batch and
+    /// however many threads work.
+    ///
+    /// # Panics
+    /// If the offsets do not tile the ids, an id is outside the vocabulary or a window is longer than `max_positions`.
+    pub fn forward<'s>(&self, input_ids: &[u32], window_offsets: &[usize], scratch: &'s mut Scratch) -> &'s [f32] {
+        self.forward_with_maps(input_ids, window_offsets, scratch, &mut [])
+    }
+
+    /// [`Self::forward`], which also writes the attention weights of the windows and layers in `maps`, each listed at most once.
+    ///
+    /// # Panics
+    /// As [`Self::forward`], and if a map's size is not that of its window.
+    pub fn forward_with_maps<'s>(
+        &self,
+        input_ids: &[u32],
+        window_offsets: &[usize],
+        scratch: &'s mut Scratch,
+        maps: &mut [WindowMap<'_>],
+    ) -> &'s [f32] {
+        let EncoderShape { d_model, n_heads, .. } = self.shape;
+        let n_tokens = input_ids.len();
+        let width = head_width(self.isa, &self.shape);
+        let Scratch { positions, hidden_states, queries_keys_values, context, workers } = scratch;
+
+        self.set_positions(window_offsets, n_tokens, positions);
+        let hidden_states = hidden_states.at_least(n_tokens * d_model);
+        let queries_keys_values = queries_keys_values.at_least(3 * n_heads * n_tokens * width);
+        let context = context.at_least(n_tokens * d_model);
+        let block_rows = self.block_rows(n_tokens, workers.len());
+        let n_blocks = n_tokens.div_ceil(block_rows);
+
+        for layer in 0..=self.weights.layers.len() {
+            let rows = DisjointSlice::new(hidden_states);
+            let heads = DisjointSlice::new(queries_keys_values);
+            for_each_task(workers, n_blocks, |index, worker| {
+                let block = index * block_rows..n_tokens.min((index + 1) * block_rows);
+                // SAFETY: blocks do not overlap.
+                let hidden_states = unsafe { rows.range(block.start * d_model, block.len() * d_model) };
+                self.isa.run(Block {
+                    encoder: self,
+                    layer,
+                    input_ids: &input_ids[block.clone()],
+                    positions: &positions[block.clone()],
+                    context: &context[block.start * d_model..block.end * d_model],
+                    hidden_states,
+                    heads: HeadRows { heads, width, tokens: n_tokens, first: block.start },
+                    worker,
+                });
+            });
+            if layer == self.weights.layers.len() {
+                break;
+            }
+            let mut wanted: Vec<_> = maps.iter_mut().filter(|map| map.layer == layer).collect();
+            let wanted: Vec<_> = wanted.iter_mut().map(|map| (map.window, DisjointSlice::new(map.weights))).collect();
+            let queries_keys_values = &*queries_keys_values;
+            let context = DisjointSlice::new(context);
+            for_each_task(workers, (window_offsets.len() - 1) * n_heads, |index, worker| {
+                let (window, head) = (index / n_heads, index % n_heads);
+                let tokens = window_offsets[window]..window_offsets[window + 1];
+                let part = |part: usize| {
+                    let first = (part * n_heads + head) * n_tokens;
+                    &queries_keys_values[(first + tokens.start) * width..(first + tokens.end) * width]
+                };
+                let map_len = tokens.len() * tokens.len();
+                let weights = wanted.iter().find(|(wanted, _)| *wanted == window).map(|(_, weights)| {
+                    // SAFETY: each head of a window is one task and has a part of its own.
+                    unsafe { weights.range(head * map_len, map_len) }
+                });
+                self.isa.run(HeadAttention {
+                    queries: part(0),
+                    keys: part(1),
+                    values: part(2),
+                    width,
+                    d_k: self.shape.d_k(),
+                    context: ContextColumns {
+                        rows: context,
+                        start: tokens.start * d_model + head * self.shape.d_k(),
+                        stride: d_model,
+                    },
+                    weights,
+                    scratch: &mut worker.attention,
+                });
+            });
+        }
+        hidden_states
+    }
+
+    /// Each token's position in its window.
+    fn set_positions(&self, window_offsets: &[usize], n_tokens: usize, positions: &mut Vec<u32>) {
+        assert_eq!(window_offsets.first(), Some(&0), "the first window starts at 0");
+        positions.clear();
+        for window in window_offsets.windows(2) {
+            let window: Range<usize> = window[0]..window[1];
+            assert!(window.start <= window.end && window.len() <= self.shape.max_positions, "window {window:?}");
+            positions.extend(0..window.len() as u32);
+        }
+        assert_eq!(positions.len(), n_tokens, "the windows cover all tokens");
+    }
+
+    /// Rows of a block: as large as the cache allows, but enough blocks for all threads, and whole register tiles.
+    fn block_rows(&self, n_tokens: usize, n_threads: usize) -> usize {
+        let rounds = n_tokens.div_ceil(BLOCK_ROWS * n_threads).max(1);
+        n_tokens.div_ceil(rounds * n_threads).next_multiple_of(self.isa.tile_rows()).clamp(1, BLOCK_ROWS)
+    }
+}
+
+/// What a block of rows goes through before the attention of layer `layer`.
+struct Block<'a> {
+    encoder: &'a CpuEncoder,
+    layer: usize,
+    /// `[rows]`
+    input_ids: &'a [u32],
+    /// `[rows]`
+    positions: &'a [u32],
+    /// `[rows, d_model]`: what the attention of the layer before gave.
+    context: &'a [f32],
+    /// `[rows, d_model]`
+    hidden_states: &'a mut [f32],
+    heads: HeadRows<'a>,
+    worker: &'a mut WorkerScratch,
+}
+
+impl Kernel for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        let weights = &self.encoder.weights;
+        match self.layer.checked_sub(1) {
+            None => self.embed(simd),
+            Some(before) => self.finish_layer(simd, &weights.layers[before]),
+        }
+        if let Some(layer) = weights.layers.get(self.layer) {
+            let strip = self.worker.strip.at_least(self.input_ids.len() * S::panel_width());
+            linear_to_heads(simd, &layer.queries_keys_values, self.hidden_states, self.heads, strip);
+        }
+    }
+}
+
+impl Block<'_> {
+    /// Word, position and type embeddings, normalised.
+    #[inline(always)]
+    fn embed<S: Simd>(&mut self, simd: S) {
+        let weights = &self.encoder.weights;
+        let d_model = self.encoder.shape.d_model;
+        let rows = self.hidden_states.chunks_exact_mut(d_model);
+        for (row, (&id, &position)) in rows.zip(self.input_ids.iter().zip(self.positions)) {
+            let word = &weights.words[id as usize * d_model..][..d_model];
+            let position = &weights.positions[position as usize * d_model..][..d_model];
+            for (value, (word, position)) in row.iter_mut().zip(word.iter().zip(position)) {
+                *value = word + position;
+            }
+        }
+        weights.embedding_norm.normalise_rows(simd, self.hidden_states);
+    }
+
+    /// From the heads' context to the layer's output.
+    #[inline(always)]
+    fn finish_layer<S: Simd>(&mut self, simd: S, layer: &LayerWeights) {
+        let rows = self.input_ids.len();
+        let strip = self.worker.strip.at_least(rows * S::panel_width());
+        linear_add(simd, &layer.attention_output, self.context, self.hidden_states, strip);
+        layer.attention_norm.normalise_rows(simd, self.hidden_states);
+
+        let intermediate = self.worker.intermediate.at_least(rows * self.encoder.shape.d_ff);
+        linear_gelu(simd, &layer.intermediate, self.hidden_states, intermediate, strip);
+        linear_add(simd, &layer.output, intermediate, self.hidden_states, strip);
+        layer.output_norm.normalise_rows(simd, self.hidden_states);
+    }
+}
