@@ -69,3 +69,29 @@ fn new_id() -> HeaderValue {
     let id = format!("{:016x}-{:x}", *START, COUNT.fetch_add(1, Ordering::Relaxed));
     HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("none"))
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::routing::get;
+    use tower::ServiceExt;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_a_problem_of_that_request_only() {
+        let app = Router::new()
+            .route("/bad", get(|| async { panic!("a word of the mail") }))
+            .route("/good", get(|| async { "good" }))
+            .layer(CatchPanicLayer::custom(panicked));
+        let get = |path| app.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
+        let answer = get("/bad").await.unwrap();
+        assert_eq!(answer.status(), 500);
+        let body = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
+        let body = String::from_utf8(body.into()).unwrap();
+        assert!(body.contains("internal_error") && !body.contains("a word"), "{body}");
+        assert_eq!(get("/good").await.unwrap().status(), 200);
+    }
+}
