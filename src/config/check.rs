@@ -59,7 +59,7 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn range<T: PartialOrd + Display>(key: &'static str, value: T, least: T, most: T) -> Result<(), Refusal> {
+fn range<T: PartialOrd + Display + Copy>(key: &'static str, value: T, least: T, most: T) -> Result<(), Refusal> {
     // Not a number is in no range.
     if value >= least && value <= most {
         return Ok(());
