@@ -1,6 +1,6 @@
 //! An encoder's directory in Hugging Face's layout: `config.json`, `tokenizer.json`, `model.safetensors`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 
 use super::weights::Weights;
 use super::{ArtifactError, checksum};
-use crate::model::{Encoder, EncoderConfig};
+use crate::model::{BatchEncoder, Encoder, EncoderConfig};
 use crate::tokenizer::EmailTokenizer;
 
 /// A directory whose files were read and checked; the tensors are read by [`EncoderDir::encoder`].
@@ -68,6 +68,21 @@ impl EncoderDir {
     pub fn encoder(&self, dtype: DType, device: &Device) -> Result<Encoder, ArtifactError> {
         let weights = self.weights.read(self.prefix, &self.config.tensors(), dtype, device)?;
         Encoder::load(&self.config, &weights).map_err(ArtifactError::model(&self.path))
+    }
+
+    /// Reads the encoder for packed batches: the engine for the CPU, in f32 whatever `dtype`, or tensors on a GPU.
+    ///
+    /// # Errors
+    /// As [`EncoderDir::encoder`].
+    pub fn batch_encoder(&self, dtype: DType, device: &Device) -> Result<BatchEncoder, ArtifactError> {
+        if !device.is_cpu() {
+            return Ok(BatchEncoder::on_tensors(self.encoder(dtype, device)?));
+        }
+        let shapes: HashMap<String, Vec<usize>> = self.config.tensors().into_iter().collect();
+        BatchEncoder::on_cpu(&self.config, |name| {
+            let shape = shapes.get(name).map(Vec::as_slice).unwrap_or_default();
+            self.weights.values(&format!("{}{name}", self.prefix), shape)
+        })
     }
 
     /// Reads further tensors, by their full names in the file.

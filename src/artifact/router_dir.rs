@@ -45,7 +45,6 @@ pub struct RouterInfo {
 }
 
 /// A router ready to run.
-#[derive(Debug)]
 pub struct Router {
     /// What it is.
     pub info: RouterInfo,
@@ -90,7 +89,7 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
         device,
     )?;
     let head = Head::load_normalized(d_model, queues.len(), &head_weights).map_err(ArtifactError::model(path))?;
-    let encoder = encoder_dir.encoder(dtype, device)?;
+    let encoder = encoder_dir.batch_encoder(dtype, device)?;
     Ok(Router {
         info: RouterInfo {
             name: manifest.name,
@@ -185,7 +184,7 @@ fn load_hugging_face(path: &Path, dtype: DType, device: &Device) -> Result<Route
     let tensors = dir.tensors(&expected, device)?;
     let head = Head::load_with_pooler(d_model, queues.len(), &tensors.pp(&pooler), &tensors)
         .map_err(ArtifactError::model(path))?;
-    let encoder = dir.encoder(dtype, device)?;
+    let encoder = dir.batch_encoder(dtype, device)?;
     let name = path.file_name().map_or_else(|| "router".into(), |name| name.to_string_lossy());
     let defaults = WindowConfig::default();
     let windows = WindowConfig { max_length: defaults.max_length.min(dir.config.max_positions), ..defaults };

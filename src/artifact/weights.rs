@@ -57,24 +57,38 @@ impl Weights {
         dtype: DType,
         device: &Device,
     ) -> Result<VarBuilder<'static>, ArtifactError> {
-        let tensors = self.tensors()?;
         let mut read = HashMap::with_capacity(expected.len());
         for (name, shape) in expected {
-            let stored = format!("{prefix}{name}");
-            let view = tensors
-                .tensor(&stored)
-                .map_err(|_| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}` is missing")))?;
-            if view.shape() != shape.as_slice() {
-                return Err(ArtifactError::damaged(
-                    &self.path,
-                    format_args!("tensor `{stored}` has shape {:?}, not {shape:?}", view.shape()),
-                ));
-            }
-            let tensor = load_tensor(&view, dtype, device)
-                .map_err(|reason| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}`: {reason}")))?;
-            read.insert(name.clone(), tensor);
+            read.insert(name.clone(), self.tensor(&format!("{prefix}{name}"), shape, dtype, device)?);
         }
         Ok(VarBuilder::from_tensors(read, dtype, device))
+    }
+
+    /// The values of one tensor of the expected shape, row-major, as f32.
+    ///
+    /// # Errors
+    /// As [`Weights::read`].
+    pub fn values(&self, stored: &str, shape: &[usize]) -> Result<Vec<f32>, ArtifactError> {
+        let tensor = self.tensor(stored, shape, DType::F32, &Device::Cpu)?;
+        tensor
+            .flatten_all()
+            .and_then(|flat| flat.to_vec1())
+            .map_err(|source| ArtifactError::damaged(&self.path, source))
+    }
+
+    fn tensor(&self, stored: &str, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor, ArtifactError> {
+        let tensors = self.tensors()?;
+        let view = tensors
+            .tensor(stored)
+            .map_err(|_| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}` is missing")))?;
+        if view.shape() != shape {
+            return Err(ArtifactError::damaged(
+                &self.path,
+                format_args!("tensor `{stored}` has shape {:?}, not {shape:?}", view.shape()),
+            ));
+        }
+        load_tensor(&view, dtype, device)
+            .map_err(|reason| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}`: {reason}")))
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let encoder_path = find(&args.encoder);
     let encoder_dir = EncoderDir::open(&encoder_path, &BTreeMap::new())?;
     config.windows.check(encoder_dir.config.max_positions)?;
-    let encoder = encoder_dir.encoder(DType::F32, &device)?;
+    let encoder = encoder_dir.batch_encoder(DType::F32, &device)?;
 
     let backbone = Backbone { encoder: &encoder, tokenizer: &encoder_dir.tokenizer };
     let mut progress = Progress::new("reading mail");

@@ -69,7 +69,9 @@ impl AlignedText {
     /// range has an answer, and both ends of the answer are character boundaries of the posted text.
     #[must_use]
     pub fn posted_range(&self, range: Range<usize>) -> Range<usize> {
-        let start = self.text.floor_char_boundary(range.start.min(self.text.len()));
+        let start = self
+            .text
+            .floor_char_boundary(range.start.min(self.text.len()));
         let end = self.text.ceil_char_boundary(range.end.min(self.text.len()));
         if start >= end {
             let at = self.posted_start(start);
@@ -78,7 +80,11 @@ impl AlignedText {
         let posted_start = self.posted_start(start);
         let last = self.run_at(end - 1);
         let posted_end = self.runs.get(last).map_or(self.posted.len(), |run| {
-            if run.verbatim { run.posted.start + (end - run.text_start) } else { run.posted.end }
+            if run.verbatim {
+                run.posted.start + (end - run.text_start)
+            } else {
+                run.posted.end
+            }
         });
         posted_start..posted_end.max(posted_start)
     }
@@ -88,12 +94,41 @@ impl AlignedText {
             return self.runs.last().map_or(0, |run| run.posted.end);
         }
         let run = &self.runs[self.run_at(at)];
-        if run.verbatim { run.posted.start + (at - run.text_start) } else { run.posted.start }
+        if run.verbatim {
+            run.posted.start + (at - run.text_start)
+        } else {
+            run.posted.start
+        }
     }
 
     /// The index of the run that holds the byte `at` of the cleaned text.
     fn run_at(&self, at: usize) -> usize {
-        self.runs.partition_point(|run| run.text_start <= at).saturating_sub(1)
+        self.runs
+            .partition_point(|run| run.text_start <= at)
+            .saturating_sub(1)
+    }
+
+    /// Puts another text behind this one, one line break between them on both sides.
+    pub(super) fn append(&mut self, other: &AlignedText) {
+        let separated = !self.posted.is_empty();
+        if separated {
+            let at = self.posted.len();
+            self.runs.push(Run {
+                text_start: self.text.len(),
+                posted: at..at + 1,
+                verbatim: true,
+            });
+            self.text.push('\n');
+            self.posted.push('\n');
+        }
+        let (text_shift, posted_shift) = (self.text.len(), self.posted.len());
+        self.runs.extend(other.runs.iter().map(|run| Run {
+            text_start: run.text_start + text_shift,
+            posted: run.posted.start + posted_shift..run.posted.end + posted_shift,
+            verbatim: run.verbatim,
+        }));
+        self.text.push_str(&other.text);
+        self.posted.push_str(&other.posted);
     }
 
     /// The same text with `later`, whose posted text is this cleaned text, laid over it.
@@ -101,7 +136,10 @@ impl AlignedText {
         debug_assert_eq!(self.text, later.posted);
         let mut builder = AlignedBuilder::new("");
         for (index, run) in later.runs.iter().enumerate() {
-            let text_end = later.runs.get(index + 1).map_or(later.text.len(), |next| next.text_start);
+            let text_end = later
+                .runs
+                .get(index + 1)
+                .map_or(later.text.len(), |next| next.text_start);
             let piece = &later.text[run.text_start..text_end];
             if run.verbatim {
                 self.copy_runs(run.posted.clone(), &mut builder);
@@ -109,7 +147,11 @@ impl AlignedText {
                 builder.push(piece, self.posted_range(run.posted.clone()), false);
             }
         }
-        AlignedText { text: builder.text, runs: builder.runs, posted: self.posted }
+        AlignedText {
+            text: builder.text,
+            runs: builder.runs,
+            posted: self.posted,
+        }
     }
 
     /// Copies a range of this text with its runs.
@@ -118,7 +160,10 @@ impl AlignedText {
         let mut index = self.run_at(at);
         while at < range.end {
             let run = &self.runs[index];
-            let run_end = self.runs.get(index + 1).map_or(self.text.len(), |next| next.text_start);
+            let run_end = self
+                .runs
+                .get(index + 1)
+                .map_or(self.text.len(), |next| next.text_start);
             let end = run_end.min(range.end);
             let posted = if run.verbatim {
                 run.posted.start + (at - run.text_start)..run.posted.start + (end - run.text_start)
@@ -143,7 +188,11 @@ pub(super) struct AlignedBuilder<'a> {
 impl<'a> AlignedBuilder<'a> {
     /// Starts an empty text over the posted one.
     pub(super) fn new(posted: &'a str) -> Self {
-        Self { posted, text: String::with_capacity(posted.len() / 2), runs: Vec::new() }
+        Self {
+            posted,
+            text: String::with_capacity(posted.len() / 2),
+            runs: Vec::new(),
+        }
     }
 
     /// What has been written so far.
@@ -161,23 +210,24 @@ impl<'a> AlignedBuilder<'a> {
         self.push(text, posted, false);
     }
 
-    /// Takes blanks off the end again.
-    pub(super) fn trim_end(&mut self) {
-        let kept = self.text.trim_end().len();
-        self.text.truncate(kept);
-        while self.runs.last().is_some_and(|run| run.text_start >= kept) {
-            self.runs.pop();
-        }
-        if let Some(last) = self.runs.last_mut()
-            && last.verbatim
-        {
-            last.posted.end = last.posted.start + (kept - last.text_start);
+    /// Takes the last byte, an ASCII character that was copied, off the end again.
+    pub(super) fn drop_last_byte(&mut self) {
+        self.text.pop();
+        if let Some(last) = self.runs.last_mut() {
+            last.posted.end -= 1;
+            if last.posted.is_empty() {
+                self.runs.pop();
+            }
         }
     }
 
     /// The finished text.
     pub(super) fn finish(self) -> AlignedText {
-        AlignedText { text: self.text, posted: self.posted.to_owned(), runs: self.runs }
+        AlignedText {
+            text: self.text,
+            posted: self.posted.to_owned(),
+            runs: self.runs,
+        }
     }
 
     fn push(&mut self, text: &str, posted: Range<usize>, verbatim: bool) {
@@ -191,7 +241,11 @@ impl<'a> AlignedBuilder<'a> {
         {
             last.posted.end = posted.end;
         } else {
-            self.runs.push(Run { text_start: self.text.len(), posted, verbatim });
+            self.runs.push(Run {
+                text_start: self.text.len(),
+                posted,
+                verbatim,
+            });
         }
         self.text.push_str(text);
     }
@@ -205,7 +259,11 @@ mod tests {
     fn identity_points_at_itself() {
         let text = AlignedText::identity("grüße");
         assert_eq!(text.posted_range(0..4), 0..4);
-        assert_eq!(text.posted_range(3..4), 2..4, "inside a character: the whole character");
+        assert_eq!(
+            text.posted_range(3..4),
+            2..4,
+            "inside a character: the whole character"
+        );
         assert_eq!(text.posted_range(90..95), 7..7);
     }
 
@@ -238,13 +296,10 @@ mod tests {
     }
 
     #[test]
-    fn trimming_keeps_the_runs_in_step() {
-        let mut builder = AlignedBuilder::new("a  \n");
-        builder.copy(0..3);
-        builder.replace(3..4, "\n");
-        builder.trim_end();
-        let text = builder.finish();
-        assert_eq!(text.text(), "a");
-        assert_eq!(text.posted_range(0..1), 0..1);
+    fn a_text_behind_another_keeps_its_places() {
+        let mut text = AlignedText::identity("a");
+        text.append(&AlignedText::identity("bc"));
+        assert_eq!((text.text(), text.posted()), ("a\nbc", "a\nbc"));
+        assert_eq!(text.posted_range(3..4), 3..4);
     }
 }

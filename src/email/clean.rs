@@ -1,44 +1,232 @@
-//! The way of a mail through the floor.
+//! The way of a mail through the floor: parts, text, zones, kind, language.
 
-use super::{AlignedText, CleanEmail, CleanOptions, MailKind, Note, Posted, normalise};
+use std::ops::Range;
+
+use super::body::{self, Body};
+use super::cleaned::{CleanEmail, Cut, CutReason, Language, Note, Zone, ZoneKind};
+use super::header::{self, Headers};
+use super::mime::{self, Part};
+use super::posted::{CleanOptions, Fields, Posted};
+use super::zones::{self, Context, Forward, SubjectKind, Zoned};
+use super::{AlignedText, address, kind, language, normalise};
 
 /// Reads a mail and answers what its sender wrote.
+///
+/// Any input gives an answer: what cannot be read is missing from the text and noted.
 #[must_use]
-pub fn clean(posted: &Posted<'_>, _options: &CleanOptions) -> CleanEmail {
-    let (subject, body) = match posted {
-        Posted::Fields(fields) => {
-            let text = fields.text.filter(|text| !text.trim().is_empty()).or(fields.html).unwrap_or_default();
-            (fields.subject.unwrap_or_default().to_owned(), text.to_owned())
-        }
-        Posted::Mime(bytes) => read(bytes),
-    };
-    let body: AlignedText = normalise::body(&body, std::slice::from_ref(&(0..body.len())));
-    let notes = if body.is_blank() { vec![Note::EmptyBody] } else { Vec::new() };
-    CleanEmail {
-        subject: normalise::line(&subject),
-        body,
-        kind: MailKind::Person,
-        kind_evidence: None,
-        forwarded: false,
-        original_from: None,
-        original_subject: None,
-        language: None,
-        cut: Vec::new(),
-        zones: Vec::new(),
-        attachments: 0,
-        notes,
-        from: None,
-        message_id: None,
+pub fn clean(posted: &Posted<'_>, options: &CleanOptions) -> CleanEmail {
+    match posted {
+        Posted::Mime(bytes) => clean_mime(bytes, options),
+        Posted::Fields(fields) => clean_fields(fields, options),
     }
 }
 
-fn read(bytes: &[u8]) -> (String, String) {
-    let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
-    let bytes = bytes[start..].strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes[start..]);
-    let Ok(mail) = mailparse::parse_mail(bytes) else {
-        return (String::new(), String::from_utf8_lossy(bytes).into_owned());
+fn clean_mime(bytes: &[u8], options: &CleanOptions) -> CleanEmail {
+    let bytes = mime::unix_lines(bytes);
+    let parsed = mime::parse(&bytes, options);
+    let root = &parsed.root;
+    let collected = body::collect(root, options);
+    let mut body = collected.body;
+    if parsed.incomplete {
+        body.note(Note::Unreadable);
+    }
+    let attached = collected.attached.and_then(|part| part.children.first());
+    let subject = AlignedText::identity(root.headers.get("subject").unwrap_or_default());
+    let mail = Mail {
+        headers: &root.headers,
+        root: Some(root),
+        subject,
+        body,
     };
-    let subject = mail.headers.iter().find(|header| header.get_key_ref().eq_ignore_ascii_case("subject"));
-    let text = mail.parts().find(|part| part.ctype.mimetype == "text/plain").and_then(|part| part.get_body().ok());
-    (subject.map(mailparse::MailHeader::get_value).unwrap_or_default(), text.unwrap_or_default())
+    let passes_on = collected.from_attached
+        || zones::subject_kind(root.headers.get("subject")) == SubjectKind::Forward;
+    let attached = attached.filter(|_| passes_on).map(|inner| Forward {
+        from: inner
+            .headers
+            .get("from")
+            .and_then(address::find)
+            .map(str::to_owned),
+        subject: inner.headers.get("subject").map(str::to_owned),
+    });
+    finish(mail, attached.as_ref(), options)
+}
+
+fn clean_fields(fields: &Fields<'_>, options: &CleanOptions) -> CleanEmail {
+    let pairs = fields
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let own = [("subject", fields.subject), ("from", fields.from)];
+    let own = own
+        .into_iter()
+        .filter_map(|(name, value)| value.map(|value| (name, value)));
+    let headers = Headers::from_pairs(own.chain(pairs));
+    let filled = |text: &&str| !text.trim().is_empty();
+    let body = match (fields.text.filter(filled), fields.html) {
+        (Some(text), _) => body::from_field(text, false, options),
+        (None, Some(html)) => body::from_field(html, true, options),
+        (None, None) => Body::default(),
+    };
+    let stated = fields
+        .subject
+        .or_else(|| headers.get("subject"))
+        .unwrap_or_default();
+    let subject = header::decode_aligned(stated);
+    finish(
+        Mail {
+            headers: &headers,
+            root: None,
+            subject,
+            body,
+        },
+        None,
+        options,
+    )
+}
+
+/// A mail with its text collected and nothing cut yet.
+struct Mail<'m, 'a> {
+    headers: &'m Headers,
+    root: Option<&'m Part<'a>>,
+    subject: AlignedText,
+    body: Body,
+}
+
+fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions) -> CleanEmail {
+    let Mail {
+        headers,
+        root,
+        subject,
+        body,
+    } = mail;
+    let Body {
+        text,
+        marks,
+        attachments,
+        mut notes,
+    } = body;
+    let one_line = normalise::line(subject.text());
+    let subject = subject.then(&one_line);
+    let context = Context {
+        subject: zones::subject_kind(headers.get("subject")),
+        in_reply: headers.get("in-reply-to").is_some() || headers.get("references").is_some(),
+    };
+    let zoned = zones::split(text.text(), &marks, context);
+    let kept = kept_ranges(&zoned, options);
+    let mut normal = normalise::body(text.text(), &kept);
+    let mut whole = false;
+    if normal.is_blank() && !text.is_blank() {
+        let everything = 0..text.text().len();
+        normal = normalise::body(text.text(), std::slice::from_ref(&everything));
+        whole = !normal.is_blank();
+        notes.extend(whole.then_some(Note::KeptWhole));
+    }
+    let forward = zoned.forward.as_ref().or(attached);
+    let verdict = kind::kind(headers, root, normal.text(), forward.is_some());
+    let forwarded = forward.is_some();
+    let original_from = forward.and_then(|forward| forward.from.clone());
+    let original_subject = forward
+        .and_then(|forward| forward.subject.clone())
+        .or_else(|| {
+            forward
+                .and(headers.get("subject"))
+                .map(|subject| zones::without_prefix(subject).to_owned())
+        });
+    let cut = if whole {
+        Vec::new()
+    } else {
+        cuts(&zoned, &text, options)
+    };
+    let zones = zoned.zones.iter().map(|zone| {
+        let Range { start, end } = text.posted_range(zone.range.clone());
+        Zone {
+            kind: zone.kind,
+            start,
+            end,
+        }
+    });
+    let zones = zones.collect();
+    let body = text.then(&normal);
+    if body.is_blank() {
+        notes.push(Note::EmptyBody);
+    }
+    CleanEmail {
+        language: options
+            .detect_language
+            .then(|| detect(&subject, &body))
+            .flatten(),
+        subject,
+        kind: verdict.kind,
+        kind_evidence: verdict.evidence,
+        forwarded,
+        original_from,
+        original_subject,
+        cut,
+        zones,
+        attachments,
+        notes,
+        from: headers
+            .get("from")
+            .and_then(address::find)
+            .map(str::to_owned),
+        message_id: headers
+            .get("message-id")
+            .map(|id| id.trim().trim_matches(['<', '>']).to_owned()),
+        body,
+    }
+}
+
+fn detect(subject: &AlignedText, body: &AlignedText) -> Option<Language> {
+    language::detect(body.text())
+        .or_else(|| language::detect(&format!("{} {}", subject.text(), body.text())))
+}
+
+fn kept_ranges(zoned: &Zoned, options: &CleanOptions) -> Vec<Range<usize>> {
+    let switched_on = |kind| is_kept(kind, options);
+    let mut kept = zoned.own.clone();
+    kept.extend(
+        zoned
+            .zones
+            .iter()
+            .filter(|zone| switched_on(zone.kind))
+            .map(|zone| zone.range.clone()),
+    );
+    kept.sort_by_key(|range| range.start);
+    kept
+}
+
+/// Zones other than the sender's own text that the options keep.
+fn is_kept(kind: ZoneKind, options: &CleanOptions) -> bool {
+    match kind {
+        ZoneKind::Text | ZoneKind::ForwardHeader | ZoneKind::Delimiter => false,
+        ZoneKind::Quote | ZoneKind::QuoteHeader => options.keep_quotes,
+        ZoneKind::Signature | ZoneKind::Disclaimer | ZoneKind::Banner => options.keep_signatures,
+    }
+}
+
+fn cuts(zoned: &Zoned, text: &AlignedText, options: &CleanOptions) -> Vec<Cut> {
+    let mut cuts: Vec<Cut> = Vec::new();
+    for zone in &zoned.zones {
+        let Some(why) = reason(zone.kind).filter(|_| !is_kept(zone.kind, options)) else {
+            continue;
+        };
+        let Range { start, end } = text.posted_range(zone.range.clone());
+        match cuts.last_mut() {
+            Some(last) if last.why == why && last.end == start => last.end = end,
+            _ => cuts.push(Cut { why, start, end }),
+        }
+    }
+    cuts
+}
+
+fn reason(kind: ZoneKind) -> Option<CutReason> {
+    match kind {
+        ZoneKind::Text => None,
+        ZoneKind::Quote | ZoneKind::QuoteHeader => Some(CutReason::Quote),
+        ZoneKind::ForwardHeader => Some(CutReason::ForwardHeader),
+        ZoneKind::Signature => Some(CutReason::Signature),
+        ZoneKind::Disclaimer => Some(CutReason::Disclaimer),
+        ZoneKind::Banner => Some(CutReason::Banner),
+        ZoneKind::Delimiter => Some(CutReason::Delimiter),
+    }
 }

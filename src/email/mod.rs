@@ -14,11 +14,23 @@
 //! assert_eq!(mail.cut[0].why, CutReason::Quote);
 //! ```
 
+mod address;
 mod aligned;
+mod body;
+mod calendar;
+mod charset;
 mod clean;
 mod cleaned;
+mod flowed;
+mod header;
+mod html;
+mod kind;
+mod language;
+mod mime;
 mod normalise;
 mod posted;
+mod transfer;
+mod zones;
 
 pub use aligned::AlignedText;
 pub use clean::clean;

@@ -1,12 +1,14 @@
 //! The network: tensors in, tensors out. It knows no text, labels, files or threads.
 //!
-//! [`Encoder`] is the readable forward pass, [`Classifier`] adds pooling and the head. Weights come as a
+//! [`Encoder`] is the readable forward pass, [`BatchEncoder`] the fast one for packed batches, [`Classifier`] adds the head. Weights come as a
 //! [`candle_nn::VarBuilder`] with Hugging Face's names; see [`EncoderConfig::tensors`].
 
 mod attention;
 mod batch;
+mod batch_encoder;
 mod classifier;
 mod config;
+pub mod cpu;
 mod encoder;
 mod head;
 mod layers;
@@ -16,7 +18,8 @@ pub use attention::{
     scaled_dot_product_attention, split_heads,
 };
 pub use batch::PackedBatch;
-pub use classifier::{Classifier, ClassifierOutput, WindowMaps, pool};
+pub use batch_encoder::{BatchEncoder, Pooled, WindowMaps};
+pub use classifier::{Classifier, ClassifierOutput};
 pub use config::EncoderConfig;
 pub use encoder::{Encoder, EncoderOutput, KeepMaps};
 pub use head::{Head, l2_normalize};

@@ -13,7 +13,7 @@ use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
 use crate::metrics::{expected_calibration_error, fit_temperature, softmax, solve_threshold};
-use crate::model::{Encoder, ModelError, l2_normalize, pool};
+use crate::model::{BatchEncoder, KeepMaps, ModelError, l2_normalize};
 use crate::queues::{Queue, QueueError, QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, WindowConfig};
 
@@ -96,10 +96,10 @@ pub struct Trained {
 }
 
 /// The encoder and what belongs to it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Backbone<'a> {
     /// The frozen encoder.
-    pub encoder: &'a Encoder,
+    pub encoder: &'a BatchEncoder,
     /// Its tokenizer.
     pub tokenizer: &'a EmailTokenizer,
 }
@@ -206,7 +206,7 @@ fn features(
     let mut done = 0;
     for batch in batches(&mails, BATCH_TOKENS) {
         let packed = pack(batch.iter().map(|&mail| &mails[mail]));
-        let pooled = l2_normalize(&pool(backbone.encoder, &packed)?)?.to_vec2::<f32>()?;
+        let pooled = l2_normalize(&backbone.encoder.pool(&packed, &KeepMaps::None)?.vectors)?.to_vec2::<f32>()?;
         done += batch.len();
         for (mail, vector) in batch.into_iter().zip(pooled) {
             features[mail] = vector;

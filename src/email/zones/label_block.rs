@@ -13,8 +13,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::lines::{Line, next_filled};
-use super::words::{Field, LABELS};
+use super::lines::Line;
+use super::words::{Field, LABELS, lower};
 
 /// A header block and what it says about the earlier mail.
 #[derive(Debug, Default)]
@@ -29,8 +29,12 @@ pub(super) struct LabelBlock {
     dated: bool,
 }
 
-static FIELDS: LazyLock<HashMap<&str, Field>> =
-    LazyLock::new(|| LABELS.iter().flat_map(|(field, labels)| labels.iter().map(|label| (*label, *field))).collect());
+static FIELDS: LazyLock<HashMap<&str, Field>> = LazyLock::new(|| {
+    LABELS
+        .iter()
+        .flat_map(|(field, labels)| labels.iter().map(|label| (*label, *field)))
+        .collect()
+});
 
 /// A block has at most this many lines; long lists of recipients wrap.
 const MAX_LINES: usize = 40;
@@ -47,9 +51,13 @@ pub(super) fn read(lines: &[Line<'_>], start: usize, announced: bool) -> Option<
     let mut block = LabelBlock::default();
     let mut at = start;
     while at < lines.len().min(start + MAX_LINES) {
-        let Some(found) = label(lines[at].text).filter(|_| lines[at].depth == depth) else { break };
+        let Some(found) = label(lines[at].text).filter(|_| lines[at].depth == depth) else {
+            break;
+        };
         let next = next_label(lines, at + 1, depth);
-        let value_end = next.filter(|next| !lines[at + 1..*next].iter().any(Line::is_blank)).unwrap_or(at + 1);
+        let value_end = next
+            .filter(|next| !lines[at + 1..*next].iter().any(Line::is_blank))
+            .unwrap_or(at + 1);
         block.add(found, lines[at + 1..value_end].iter().map(|line| line.text));
         block.end = value_end;
         match next {
@@ -85,6 +93,56 @@ fn next_label(lines: &[Line<'_>], from: usize, depth: usize) -> Option<usize> {
 }
 
 impl LabelBlock {
+    /// A block whose line breaks are lost: "From: A <a@x.example>To: B Subject: hello".
+    pub(super) fn on_one_line(text: &str, end: usize) -> Self {
+        let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == '*');
+        let mut labels: Vec<(usize, Label<'_>)> = Vec::new();
+        for (at, c) in text.char_indices().take(4000) {
+            if !matches!(c, ':' | '：') {
+                continue;
+            }
+            let word_start = |words: usize| {
+                let mut starts = text[..at]
+                    .trim_end()
+                    .char_indices()
+                    .rev()
+                    .filter(|(_, c)| !c.is_alphabetic());
+                starts
+                    .nth(words)
+                    .map_or(0, |(index, c)| index + c.len_utf8())
+            };
+            let last_word = word_start(0);
+            // The end of the value before it may run into the label: "09:26:50 MEZBetreff:".
+            let capitals = text[last_word..at]
+                .char_indices()
+                .filter(|(_, c)| c.is_uppercase())
+                .map(|(at, _)| last_word + at);
+            let mut starts = [word_start(1), last_word].into_iter().chain(capitals);
+            if let Some(start) = starts.find(|&start| label(&text[start..]).is_some())
+                && let Some(found) = label(&text[start..])
+            {
+                labels.push((start, found));
+            }
+        }
+        let mut block = Self {
+            end,
+            ..Self::default()
+        };
+        for (index, (_, found)) in labels.iter().enumerate() {
+            let value_start = text.len() - found.value.len();
+            let value_end = labels.get(index + 1).map_or(text.len(), |(next, _)| *next);
+            let value = text.get(value_start..value_end).unwrap_or_default().trim();
+            block.add(
+                Label {
+                    field: found.field,
+                    value,
+                },
+                std::iter::empty(),
+            );
+        }
+        block
+    }
+
     fn add<'a>(&mut self, label: Label<'_>, wrapped: impl Iterator<Item = &'a str>) {
         let mut value = label.value.to_owned();
         for line in wrapped {
@@ -106,14 +164,22 @@ impl LabelBlock {
     fn is_believable(&self, announced: bool) -> bool {
         let has = |field| self.fields.contains(&field);
         let addressed = self.from.as_deref().is_some_and(|from| from.contains('@'));
-        let real = self.fields.iter().filter(|field| **field != Field::Other).count();
+        let real = self
+            .fields
+            .iter()
+            .filter(|field| **field != Field::Other)
+            .count();
         if announced {
             return real >= 2 && (has(Field::From) || (has(Field::Subject) && has(Field::Date)));
         }
-        has(Field::From) && real >= 3 && (addressed || self.dated) && (has(Field::Subject) || has(Field::Date))
+        has(Field::From)
+            && real >= 3
+            && (addressed || self.dated)
+            && (has(Field::Subject) || has(Field::Date))
     }
 }
 
+#[derive(Clone, Copy)]
 struct Label<'a> {
     field: Field,
     value: &'a str,
@@ -127,16 +193,13 @@ fn label(text: &str) -> Option<Label<'_>> {
     let text = text.trim_start_matches(['*', '_', '|', ' ']);
     let head = &text[..text.floor_char_boundary(MAX_LABEL)];
     let (name, colon) = head.find([':', '：']).map(|at| (&head[..at], at))?;
-    let name = name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')).to_lowercase();
+    let name = lower(name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')));
     let field = *FIELDS.get(name.as_str())?;
     let rest = &text[colon..];
-    let value = rest.trim_start_matches([':', '：', '*']).trim_matches(|c: char| c.is_whitespace() || c == '*');
+    let value = rest
+        .trim_start_matches([':', '：', '*'])
+        .trim_matches(|c: char| c.is_whitespace() || c == '*');
     Some(Label { field, value })
-}
-
-/// Whether a line starts with the label of a sender.
-pub(super) fn starts_with_from(lines: &[Line<'_>], from: usize) -> bool {
-    next_filled(lines, from).and_then(|index| label(lines[index].text)).is_some_and(|label| label.field == Field::From)
 }
 
 #[cfg(test)]
@@ -150,9 +213,14 @@ mod tests {
 
     #[test]
     fn blocks_are_read_over_wraps_and_paragraphs() {
-        let wrapped = block("From: A <a@x.example>\nTo: B,\n C <c@x.example>\nSubject: one\n two\nDate: Mon\n\nText").unwrap();
-        assert_eq!((wrapped.end, wrapped.subject.as_deref()), (6, Some("one two")));
-        let bold = block("*Von:* A\n\n*Gesendet:* 4. Mai 2026 16:20\n\n*Betreff:* x\n\nText").unwrap();
+        let wrapped =
+            block("From: A <a@x.example>\nTo: B,\n C <c@x.example>\nSubject: one\n two\nDate: Mon\n\nText").unwrap();
+        assert_eq!(
+            (wrapped.end, wrapped.subject.as_deref()),
+            (6, Some("one two"))
+        );
+        let bold =
+            block("*Von:* A\n\n*Gesendet:* 4. Mai 2026 16:20\n\n*Betreff:* x\n\nText").unwrap();
         assert_eq!((bold.end, bold.from.as_deref()), (5, Some("A")));
     }
 

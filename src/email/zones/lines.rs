@@ -35,8 +35,14 @@ impl Line<'_> {
 
     /// Where the content starts when the line belongs to a mail that is itself quoted `base` times.
     pub(super) fn start_at_depth(&self, base: usize) -> usize {
-        let marks = base.saturating_sub(self.element_depth).min(self.content_starts.len());
-        if marks == 0 { self.range.start } else { self.content_starts[marks - 1] }
+        let marks = base
+            .saturating_sub(self.element_depth)
+            .min(self.content_starts.len());
+        if marks == 0 {
+            self.range.start
+        } else {
+            self.content_starts[marks - 1]
+        }
     }
 }
 
@@ -64,7 +70,10 @@ fn read(raw: &str, start: usize) -> Line<'_> {
         let unblanked = rest.trim_start_matches([' ', '\t', '\u{a0}', '\u{feff}']);
         // A mark may stand behind one or two blanks; four make it somebody's indented code.
         let blanks = rest.len() - unblanked.len();
-        let Some(after) = unblanked.strip_prefix('>').filter(|_| blanks <= 3 && content_starts.len() < MAX_DEPTH) else {
+        let Some(after) = unblanked
+            .strip_prefix('>')
+            .filter(|_| blanks <= 3 && content_starts.len() < MAX_DEPTH)
+        else {
             break;
         };
         rest = after.strip_prefix(' ').unwrap_or(after);
@@ -91,7 +100,9 @@ fn is_invisible(c: char) -> bool {
 fn apply(lines: &mut [Line<'_>], mark: &Mark) {
     let from = lines.partition_point(|line| line.range.start < mark.range.start);
     let to = lines.partition_point(|line| line.range.start < mark.range.end);
-    let Some(covered) = lines.get_mut(from..to.max(from)) else { return };
+    let Some(covered) = lines.get_mut(from..to.max(from)) else {
+        return;
+    };
     if mark.kind == MarkKind::HistoryHeader {
         if let Some(line) = covered.iter_mut().find(|line| !line.is_blank()) {
             line.history_header = true;
@@ -125,7 +136,20 @@ mod tests {
     fn quote_marks_are_counted_through_blanks() {
         let lines = split(" > a\n>> b\n> > > c\n    > code\nplain\n>\n", &[]);
         let depths: Vec<_> = lines.iter().map(|line| (line.depth, line.text)).collect();
-        assert_eq!(depths, [(1, "a"), (2, "b"), (3, "c"), (0, "> code"), (0, "plain"), (1, "")]);
-        assert_eq!(lines[2].start_at_depth(2), "> a\n>> b\n> > > c\n".find("> c").unwrap() + 1);
+        assert_eq!(
+            depths,
+            [
+                (1, "a"),
+                (2, "b"),
+                (3, "c"),
+                (0, "> code"),
+                (0, "plain"),
+                (1, "")
+            ]
+        );
+        assert_eq!(
+            lines[2].start_at_depth(2),
+            "> a\n>> b\n> > > c\n".find("> c").unwrap() + 1
+        );
     }
 }

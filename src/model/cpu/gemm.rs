@@ -116,7 +116,8 @@ impl Kernel for Product<'_> {
             return;
         }
         let width = S::panel_width();
-        let reaches = |len: usize, count: usize, stride: usize, last: usize| count == 0 || (count - 1) * stride + last <= len;
+        let reaches =
+            |len: usize, count: usize, stride: usize, last: usize| count == 0 || (count - 1) * stride + last <= len;
         assert!(reaches(self.left.len(), self.rows, self.left_stride, self.depth));
         assert!(reaches(self.right.len(), self.depth, self.right_stride, width));
         assert!(reaches(self.result.len(), self.rows, self.result_stride, width));
@@ -223,21 +224,9 @@ impl Tile {
                 }
             }
             let (mut left, mut right, mut prefetch) = (self.left, self.right, self.prefetch);
-            let mut step = |left: *const f32, right: *const f32| {
-                let mut weights = [simd.splat(0.0); VECTORS];
-                for (v, weight) in weights.iter_mut().enumerate() {
-                    *weight = simd.load(right.add(v * S::LANES));
-                }
-                for (r, row) in sums.iter_mut().enumerate() {
-                    let value = simd.splat(*left.add(r * self.left_stride));
-                    for (sum, &weight) in row.iter_mut().zip(&weights) {
-                        *sum = simd.mul_add(value, weight, *sum);
-                    }
-                }
-            };
             for _ in 0..self.depth / UNROLL {
                 for i in 0..UNROLL {
-                    step(left.add(i), right.add(i * self.right_stride));
+                    add_products(simd, &mut sums, left.add(i), self.left_stride, right.add(i * self.right_stride));
                 }
                 simd.prefetch(prefetch);
                 left = left.add(UNROLL);
@@ -245,12 +234,39 @@ impl Tile {
                 prefetch = prefetch.wrapping_add(PREFETCH_STEP);
             }
             for i in 0..self.depth % UNROLL {
-                step(left.add(i), right.add(i * self.right_stride));
+                add_products(simd, &mut sums, left.add(i), self.left_stride, right.add(i * self.right_stride));
             }
             for (r, row) in sums.iter().enumerate() {
                 for (v, &sum) in row.iter().enumerate() {
                     simd.store(self.result.add(r * self.result_stride + v * S::LANES), sum);
                 }
+            }
+        }
+    }
+}
+
+/// One step of the inner dimension: `sums[r] += left[r] * right`.
+///
+/// # Safety
+/// `left` must be readable at `ROWS` strides and `right` for `VECTORS * LANES` values.
+#[inline(always)]
+unsafe fn add_products<S: Simd, const ROWS: usize, const VECTORS: usize>(
+    simd: S,
+    sums: &mut [[S::V; VECTORS]; ROWS],
+    left: *const f32,
+    left_stride: usize,
+    right: *const f32,
+) {
+    // SAFETY: every access stays within what the caller promises.
+    unsafe {
+        let mut weights = [simd.splat(0.0); VECTORS];
+        for (v, weight) in weights.iter_mut().enumerate() {
+            *weight = simd.load(right.add(v * S::LANES));
+        }
+        for (r, row) in sums.iter_mut().enumerate() {
+            let value = simd.splat(*left.add(r * left_stride));
+            for (sum, &weight) in row.iter_mut().zip(&weights) {
+                *sum = simd.mul_add(value, weight, *sum);
             }
         }
     }

@@ -24,13 +24,24 @@ impl LayerNorm {
     #[inline(always)]
     fn normalise<S: Simd>(&self, simd: S, row: &mut [f32]) {
         let d_model = row.len() as f32;
-        let mean = sum_of(simd, row, |x, sum| simd.add(sum, x), |x| x) / d_model;
+        let mean = sum_of(
+            simd,
+            row,
+            #[inline(always)]
+            |x, sum| simd.add(sum, x),
+            |x| x,
+        ) / d_model;
         let means = simd.splat(mean);
-        let square = |x, sum| {
-            let deviation = simd.sub(x, means);
-            simd.mul_add(deviation, deviation, sum)
-        };
-        let variance = sum_of(simd, row, square, |x| (x - mean) * (x - mean)) / d_model;
+        let variance = sum_of(
+            simd,
+            row,
+            #[inline(always)]
+            |x, sum| {
+                let deviation = simd.sub(x, means);
+                simd.mul_add(deviation, deviation, sum)
+            },
+            |x| (x - mean) * (x - mean),
+        ) / d_model;
         let scale = 1.0 / (variance + self.eps).sqrt();
 
         let scales = simd.splat(scale);

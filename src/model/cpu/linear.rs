@@ -17,7 +17,15 @@ pub(super) fn linear_gelu<S: Simd>(
     output: &mut [f32],
     strip: &mut [f32],
 ) {
-    linear(simd, matrix, input, output, strip, |sum, _| gelu(simd, sum));
+    linear(
+        simd,
+        matrix,
+        input,
+        output,
+        strip,
+        #[inline(always)]
+        |sum, _| gelu(simd, sum),
+    );
 }
 
 /// `residual += input * W + b`; `input` is `[rows, inputs]`, `residual` `[rows, outputs]`.
@@ -29,7 +37,15 @@ pub(super) fn linear_add<S: Simd>(
     residual: &mut [f32],
     strip: &mut [f32],
 ) {
-    linear(simd, matrix, input, residual, strip, |sum, old| simd.add(sum, old));
+    linear(
+        simd,
+        matrix,
+        input,
+        residual,
+        strip,
+        #[inline(always)]
+        |sum, old| simd.add(sum, old),
+    );
 }
 
 /// Where [`linear_to_heads`] puts a block's rows.

@@ -1,7 +1,10 @@
 //! The encoder on the CPU, in f32: packed batches without padding, kernels written once and compiled for each instruction set.
 //!
 //! It computes what `bert_reference.py`-style code computes (post-norm BERT, absolute positions, exact GELU), on plain slices.
-#![expect(unsafe_code, reason = "vector loads and stores through pointers, and slices shared by threads that write disjoint parts")]
+#![expect(
+    unsafe_code,
+    reason = "vector loads and stores through pointers, and slices shared by threads that write disjoint parts"
+)]
 
 mod aligned;
 mod attention;

@@ -48,8 +48,6 @@ pub(super) trait Simd: Copy + Send + Sync {
     fn div(self, a: Self::V, b: Self::V) -> Self::V;
     /// `a * b + c`, rounded once where the machine has fused multiply-add.
     fn mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// The smaller of each pair of lanes.
-    fn min(self, a: Self::V, b: Self::V) -> Self::V;
     /// The larger of each pair of lanes.
     fn max(self, a: Self::V, b: Self::V) -> Self::V;
     /// Each lane rounded to the nearest integer.

@@ -71,11 +71,6 @@ impl Simd for Avx2 {
         unsafe { _mm256_fmadd_ps(a, b, c) }
     }
     #[inline(always)]
-    fn min(self, a: __m256, b: __m256) -> __m256 {
-        // SAFETY: `self` proves that the machine has the features.
-        unsafe { _mm256_min_ps(a, b) }
-    }
-    #[inline(always)]
     fn max(self, a: __m256, b: __m256) -> __m256 {
         // SAFETY: `self` proves that the machine has the features.
         unsafe { _mm256_max_ps(a, b) }

@@ -71,11 +71,6 @@ impl Simd for Avx512 {
         unsafe { _mm512_fmadd_ps(a, b, c) }
     }
     #[inline(always)]
-    fn min(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: `self` proves that the machine has AVX-512F.
-        unsafe { _mm512_min_ps(a, b) }
-    }
-    #[inline(always)]
     fn max(self, a: __m512, b: __m512) -> __m512 {
         // SAFETY: `self` proves that the machine has AVX-512F.
         unsafe { _mm512_max_ps(a, b) }

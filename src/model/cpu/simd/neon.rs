@@ -71,11 +71,6 @@ impl Simd for Neon {
         unsafe { vfmaq_f32(c, a, b) }
     }
     #[inline(always)]
-    fn min(self, a: float32x4_t, b: float32x4_t) -> float32x4_t {
-        // SAFETY: `self` proves that the machine has the feature.
-        unsafe { vminq_f32(a, b) }
-    }
-    #[inline(always)]
     fn max(self, a: float32x4_t, b: float32x4_t) -> float32x4_t {
         // SAFETY: `self` proves that the machine has the feature.
         unsafe { vmaxq_f32(a, b) }

@@ -60,10 +60,6 @@ impl Simd for Portable {
         self.add(self.mul(a, b), c)
     }
     #[inline(always)]
-    fn min(self, a: V, b: V) -> V {
-        zip(a, b, |a, b| if a < b { a } else { b })
-    }
-    #[inline(always)]
     fn max(self, a: V, b: V) -> V {
         zip(a, b, |a, b| if a > b { a } else { b })
     }

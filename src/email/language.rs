@@ -1,0 +1,384 @@
+//! The language of a mail, for routers that only know some.
+//!
+//! The script decides where it can: Hangul, kana, Greek. Within the Latin and Cyrillic scripts the small words
+//! of each language are counted: they are frequent, rarely misspelled, and seldom lent. A mail is only called
+//! foreign when its own small words clearly outnumber English ones, so that short, odd or misspelled English
+//! raises no alarm; with too little to go by the answer is `None`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::Language;
+
+/// The small words of each language written in Latin script, and letters that few others use.
+const WORDS: &[(&str, &str)] = &[
+    (
+        "en",
+        "the and to of a i in is it you that for on my this with have not was are be we can please your me at but as if \
+         from or do so an has had no when what how will would there they by been just get out up all any our were \
+         hello hi thanks thank order after don't i'm it's could should did does which who why where more still only \
+         because about am than then them their he she his her its too also want need help us like one two new",
+    ),
+    (
+        "de",
+        "der die das und ist nicht ich sie wir mit auf für ein eine einen zu den dem von im es bitte habe haben wird \
+         auch sich dass noch aber bei aus nach wie ihre ihr ihnen mein meine kann können guten tag hallo danke vielen \
+         seit wenn oder nur schon sehr zum zur als bin wurde keine kein mir mich uns was war diese dieser heute",
+    ),
+    (
+        "fr",
+        "le la les des du de et est je vous nous ne pas que qui un une pour dans sur avec mon ma mes votre vos ce cette \
+         il elle au aux bonjour merci plus j'ai n'est c'est mais par être suis avez avons très comme bien sont ont \
+         depuis pouvez toujours cordialement été aussi rien sans",
+    ),
+    (
+        "es",
+        "el la los las de que y no es en un una por para con mi me se lo su al del pero como más muy hola gracias buenos \
+         días puedo quiero tengo está he ha este esta pedido favor desde cuando todavía estoy ustedes le nos sin ya \
+         usted son fue hay también porque",
+    ),
+    (
+        "it",
+        "il lo la i gli le di che e non è un una per con mio mia mi si del della dei delle al alla ho ha sono grazie \
+         buongiorno salve vorrei ma come più anche questo questa dal nel nella ordine ancora posso avete vostro molto \
+         essere stato perché quando cosa",
+    ),
+    (
+        "pt",
+        "o a os as de que e não é em um uma por para com meu minha me se do da dos das no na ao mas como mais muito olá \
+         obrigado obrigada bom dia posso quero tenho está este esta pedido favor desde quando ainda estou vocês foi \
+         são já também eu você sem pelo pela",
+    ),
+    (
+        "nl",
+        "de het een en van ik is niet dat op te in mijn met voor zijn er u maar aan wij naar hebben heb bij ook nog als \
+         om dan wel goed graag bedankt hallo beste kan kunt wordt deze dit geen uw jullie mij ons sinds wat waar werd \
+         alvast vriendelijke groet door",
+    ),
+    (
+        "da",
+        "og jeg det er ikke en et at på til med for har min mit vi de den som kan men fra hej tak venlig hilsen der om \
+         jeres mig os når hvad være blev efter også kun nogen endnu skal vil hvis af ham hun bliver",
+    ),
+    (
+        "no",
+        "og jeg det er ikke en et at på til med for har min mitt vi de den som kan men fra hei takk vennlig hilsen der om \
+         deres meg oss når hva være ble etter også bare noen ennå skal vil hvis av etter blir dere fått",
+    ),
+    (
+        "sv",
+        "och jag det är inte en ett att på till med för har min mitt vi de den som kan men från hej tack vänliga hälsningar \
+         om er mig oss när vad vara blev efter också bara någon ännu ska vill av fått får ni",
+    ),
+    (
+        "fi",
+        "ja on ei en että se minun olen mutta kun voi myös hei kiitos tai niin ovat oli jos vain kuin mitä sen tämä minulle \
+         teidän ole saanut olisi voisitteko terveisin nyt vielä sitten mikä tämän jo minä mitään",
+    ),
+    (
+        "pl",
+        "i w nie na się z do to jest że jak o za po od ale mam moje mój dzień dobry proszę dziękuję czy był była już \
+         tylko dla mi przez jestem pozdrawiam co tego mnie są może przy bardzo gdy jeszcze zamówienie także",
+    ),
+    (
+        "cs",
+        "a je se na v že to s z do jsem ne by ale jak mi za dobrý den děkuji prosím mám můj moje už když nebo po od pro \
+         tak jen není jsou byl byla být při ještě které který jako co mě",
+    ),
+    (
+        "hu",
+        "a az és nem hogy is van egy meg de ha csak már volt mint én kérem köszönöm tisztelt nekem még vagy sem el ki be \
+         üdvözlettel szeretném lehet ez azt kell minden",
+    ),
+    (
+        "ro",
+        "și în de la nu este că pe cu un o pentru din mai am sunt bună ziua mulțumesc vă rog dar care fost sau mi se ați \
+         meu mea când după această",
+    ),
+    (
+        "tr",
+        "ve bir bu için ile de da çok ama ne var yok değil merhaba teşekkürler lütfen olarak daha gibi ben benim bana \
+         mi kadar sonra nasıl iyi günler siparişim hala henüz olan en ki size",
+    ),
+    (
+        "vi",
+        "và của là có không tôi cho được các một với này đã trong khi để cảm ơn xin chào nhưng đến từ về như người anh chị",
+    ),
+    (
+        "id",
+        "yang dan di ini itu dengan untuk tidak saya dari ke ada pada akan sudah belum bisa terima kasih mohon halo tetapi",
+    ),
+];
+
+/// The small words of the Cyrillic languages.
+const CYRILLIC_WORDS: &[(&str, &str)] = &[
+    (
+        "ru",
+        "и в не на я что с по это как но у за мы вы меня мне для из от же так уже был была есть нет если здравствуйте спасибо пожалуйста",
+    ),
+    (
+        "uk",
+        "і в не на я що з по це як але у за ми ви мене мені для із від вже був була є немає якщо вітаю дякую будь ласка та й",
+    ),
+    (
+        "bg",
+        "и в не на аз че с по това как но за ми вие мен от вече беше е няма ако здравейте благодаря моля да се съм",
+    ),
+];
+
+type WordTable = HashMap<&'static str, Vec<usize>>;
+
+fn table(words: &'static [(&'static str, &'static str)]) -> WordTable {
+    let mut table = WordTable::new();
+    for (index, (_, list)) in words.iter().enumerate() {
+        for word in list.split_whitespace() {
+            let languages = table.entry(word).or_default();
+            if !languages.contains(&index) {
+                languages.push(index);
+            }
+        }
+    }
+    table
+}
+
+static LATIN: LazyLock<WordTable> = LazyLock::new(|| table(WORDS));
+static CYRILLIC: LazyLock<WordTable> = LazyLock::new(|| table(CYRILLIC_WORDS));
+
+/// As much text as is looked at.
+const MAX_BYTES: usize = 8192;
+/// Fewer letters than this say nothing.
+const MIN_LETTERS: usize = 12;
+/// Foreign small words needed before a mail is called foreign.
+const MIN_FOREIGN: usize = 3;
+
+/// Detects the language of a text.
+pub(super) fn detect(text: &str) -> Option<Language> {
+    let head = &text[..text.floor_char_boundary(MAX_BYTES)];
+    let scripts = Scripts::count(head);
+    if let Some(language) = scripts.language() {
+        return Some(language);
+    }
+    if scripts.cyrillic * 2 > scripts.letters {
+        return by_words(head, &CYRILLIC, CYRILLIC_WORDS).or(Some(Language {
+            code: "ru",
+            confidence: 0.6,
+        }));
+    }
+    if scripts.latin < MIN_LETTERS {
+        return None;
+    }
+    by_words(head, &LATIN, WORDS)
+}
+
+/// Letters by script.
+#[derive(Debug, Default)]
+struct Scripts {
+    letters: usize,
+    latin: usize,
+    cyrillic: usize,
+    han: usize,
+    kana: usize,
+    hangul: usize,
+    others: [usize; 5],
+}
+
+const OTHER_SCRIPTS: [&str; 5] = ["ar", "he", "el", "th", "hi"];
+
+impl Scripts {
+    fn count(text: &str) -> Self {
+        let mut scripts = Self::default();
+        for c in text.chars().filter(|c| c.is_alphabetic()) {
+            scripts.letters += 1;
+            match c {
+                'A'..='Z' | 'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => {
+                    scripts.latin += 1
+                }
+                '\u{400}'..='\u{52f}' => scripts.cyrillic += 1,
+                '\u{3040}'..='\u{30ff}' => scripts.kana += 1,
+                '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => scripts.han += 1,
+                '\u{1100}'..='\u{11ff}' | '\u{ac00}'..='\u{d7af}' => scripts.hangul += 1,
+                '\u{600}'..='\u{6ff}' => scripts.others[0] += 1,
+                '\u{590}'..='\u{5ff}' => scripts.others[1] += 1,
+                '\u{370}'..='\u{3ff}' => scripts.others[2] += 1,
+                '\u{e00}'..='\u{e7f}' => scripts.others[3] += 1,
+                '\u{900}'..='\u{97f}' => scripts.others[4] += 1,
+                _ => {}
+            }
+        }
+        scripts
+    }
+
+    /// The language where the script alone tells. One ideograph says as much as three letters.
+    fn language(&self) -> Option<Language> {
+        let confident = |code, count: usize| {
+            let confidence = (count as f32 / self.letters.max(1) as f32).min(0.99);
+            Some(Language { code, confidence })
+        };
+        let east_asian = self.han + self.kana + self.hangul;
+        if east_asian >= 4 && east_asian * 3 > self.latin {
+            return match () {
+                () if self.hangul * 2 > east_asian => confident("ko", east_asian),
+                () if self.kana * 10 > east_asian => confident("ja", east_asian),
+                () => confident("zh", east_asian),
+            };
+        }
+        let (index, &count) = self
+            .others
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, count)| **count)?;
+        (count >= 4 && count * 2 > self.letters).then_some(())?;
+        confident(OTHER_SCRIPTS[index], count)
+    }
+}
+
+fn by_words(
+    text: &str,
+    table: &WordTable,
+    languages: &'static [(&'static str, &'static str)],
+) -> Option<Language> {
+    let mut hits = vec![0.0f32; languages.len()];
+    let mut distinct = vec![Vec::new(); languages.len()];
+    let mut words = 0usize;
+    for word in text
+        .split(|c: char| !c.is_alphabetic() && !matches!(c, '\'' | '’'))
+        .filter(|word| !word.is_empty())
+    {
+        words += 1;
+        if word.len() > 20 {
+            continue;
+        }
+        let lower = word.to_lowercase().replace('’', "'");
+        let Some((key, owners)) = table.get_key_value(lower.as_str()) else {
+            continue;
+        };
+        for &owner in owners {
+            // A word that several languages share is weaker evidence for each.
+            hits[owner] += 1.0 / (owners.len() as f32).sqrt();
+            if !distinct[owner].contains(key) {
+                distinct[owner].push(*key);
+            }
+        }
+    }
+    let best = (0..hits.len()).max_by(|&a, &b| hits[a].total_cmp(&hits[b]))?;
+    let share = hits[best] / words.max(1) as f32;
+    let confidence = (share * 2.5).min(0.99);
+    let code = languages[best].0;
+    if code == "en" || code == "ru" {
+        return (hits[best] >= 1.0).then_some(Language { code, confidence });
+    }
+    let base = hits[0];
+    let clearly = hits[best] >= 2.0 * base
+        && distinct[best].len() >= MIN_FOREIGN
+        && hits[best] >= 2.0
+        && share >= 0.12;
+    if clearly {
+        return Some(Language { code, confidence });
+    }
+    // Not clearly anything else: the first language of the script, if it was heard at all.
+    (base >= 1.0).then_some(Language {
+        code: languages[0].0,
+        confidence: base / words.max(1) as f32,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> Option<&'static str> {
+        detect(text).map(|language| language.code)
+    }
+
+    #[test]
+    fn languages_are_told_apart() {
+        for (expected, text) in [
+            (
+                "en",
+                "My order has not arrived and I would like a refund please.",
+            ),
+            (
+                "de",
+                "Meine Bestellung ist noch nicht angekommen, bitte schicken Sie mir eine neue.",
+            ),
+            (
+                "fr",
+                "Bonjour, ma commande n'est pas arrivée et je ne suis pas content.",
+            ),
+            (
+                "es",
+                "Hola, mi pedido no ha llegado y quiero que me devuelvan el dinero, gracias.",
+            ),
+            (
+                "it",
+                "Buongiorno, il mio ordine non è ancora arrivato, vorrei un rimborso.",
+            ),
+            (
+                "pt",
+                "Olá, o meu pedido ainda não chegou e quero o reembolso, obrigado.",
+            ),
+            (
+                "nl",
+                "Mijn bestelling is nog niet aangekomen, kan ik mijn geld terug krijgen?",
+            ),
+            (
+                "da",
+                "Hej, min ordre er ikke kommet endnu, kan jeg få pengene tilbage? Jeg har ventet en uge.",
+            ),
+            (
+                "sv",
+                "Hej, min beställning har inte kommit ännu och jag vill ha pengarna tillbaka.",
+            ),
+            (
+                "fi",
+                "Hei, tilaukseni ei ole vielä saapunut ja se on myöhässä, kiitos kun autatte.",
+            ),
+            (
+                "pl",
+                "Dzień dobry, moje zamówienie jeszcze nie przyszło, proszę o zwrot pieniędzy.",
+            ),
+            (
+                "cs",
+                "Dobrý den, moje objednávka ještě nepřišla, prosím o vrácení peněz, je to už týden.",
+            ),
+            (
+                "tr",
+                "Merhaba, siparişim hala gelmedi, lütfen bana bilgi verin, çok bekledim.",
+            ),
+            (
+                "ru",
+                "Здравствуйте, мой заказ ещё не пришёл, верните деньги.",
+            ),
+            (
+                "uk",
+                "Вітаю, моє замовлення ще не прийшло, я чекаю вже тиждень, дякую.",
+            ),
+            ("ja", "注文した商品がまだ届きません。"),
+            ("zh", "我的订单还没有收到，请退款。"),
+            ("ko", "주문한 상품이 아직 도착하지 않았습니다."),
+            ("he", "ההזמנה שלי עדיין לא הגיעה"),
+            ("ar", "طلبي لم يصل بعد"),
+        ] {
+            assert_eq!(code(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_or_odd_english_raises_no_alarm() {
+        for text in [
+            "pain au chocolat x2 pls",
+            "where is my croissant",
+            "I no receive order, is long time, please to give money",
+            "Hola! I ordered the pan de muerto and la tarta, where are they?",
+            "refund now!!!",
+            "re: order 12, de la Cruz",
+            "thx",
+        ] {
+            assert!(
+                matches!(code(text), None | Some("en")),
+                "{text}: {:?}",
+                code(text)
+            );
+        }
+    }
+}

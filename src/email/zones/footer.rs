@@ -1,0 +1,191 @@
+//! What stands under the sender's words: signatures, the footers of mail programs, and trailing rules.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::ZoneKind;
+use super::lines::Line;
+use super::markers::is_punctuation;
+
+/// The lines that mail programs add: "Sent from my phone", in its languages.
+static PROGRAM_FOOTER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)
+        ^[\s*_>\[(-]*(?:
+            (?:sent|written|posted|composed|typed)\s(?:from|via|with|using|by|on)\s(?:(?:my|the|a|an)\s)?[\w\s’'.-]{0,30}?
+                (?:mail|outlook|iphone|ipad|ipod|android|samsung|galaxy|blackberry|windows|mailbox|airmail|proton|
+                   yahoo|gmail|hotmail|aol|nokia|huawei|xiaomi|pixel|htc|alcatel|mobile|phone|cell|tablet|device|
+                   handheld|handset|smartphone|watch|spark|superhuman|front|thunderbird|k-9|ti-85|pc|mac)\b
+          | (?:get|download)\s\[?outlook\sfor
+          | sent\sfrom\s\[?(?:outlook|mail|yahoo)\b
+          | sent\sfrom\smy(?:\s[^\s.]+){1,6}$
+          | (?:sent|gesendet|envoyé|enviado|inviato|verzonden|skickat|sendt)\s\w+\s[^<]{1,40}<https?://
+          | from\smy\s(?:iphone|ipad|android|mobile|phone|blackberry)
+          | \w+\sfrom\smobile$
+          | <{1,2}sent\sby\s\w+>
+          | von\smeine[mr]\s.{1,40}\s(?:gesendet|geschickt|verschickt)
+          | gesendet\s(?:von|vom|mit|über|via)\s
+          | diese\s(?:nachricht|e-?mail|mail)\swurde\s(?:von|mit)\s.{1,60}\s(?:gesendet|verschickt)
+          | (?:envoyé|envoyée)\s(?:de|depuis|à\spartir|avec|via)\s
+          | enviad[oa]\s(?:desde|do|da|a\spartir|pelo|con|com|via)\s
+          | inviat[oa]\s(?:da|dal|dall['’]|con|tramite)\s?
+          | (?:verstuurd|verzonden)\s(?:vanaf|vanuit|met|via|van)\s
+          | sendt\s(?:fra|via|med)\s
+          | skickat\s(?:från|via|med)\s
+          | lähetetty\s(?:\w+\s)?\w+(?:sta|stä|lta|ltä|ni)\b
+          | (?:wysłan[eoy])\s(?:z|za)\s
+          | (?:odeslán[oa]|odoslané)\s(?:z|ze|zo)\s
+          | отправлено\s(?:с|из|через)\s
+          | (?:надіслано|відправлено)\s(?:з|із|зі)\s
+          | (?:trimis|expediat)\s(?:de\spe|din)\s
+          | küldve:?\s
+          | στάλθηκε\sαπό\s
+          | .{1,40}(?:ımdan|imden|umdan|ümden|dan|den)\sgönderildi
+          | .{1,40}から送信
+          | (?:发|發)自我的
+          | (?:从|從)我的.{1,20}(?:发送|傳送|寄出)
+          | 나의\s.{1,20}에서\s(?:보냄|보낸)
+          | .{1,20}에서\s(?:보냄|보냈)
+          | נשלח\sמ
+          | (?:مرسل|أُرسلت|أرسلت|تم\sالإرسال)\sمن\s
+        )",
+    )
+    .expect("the pattern is constant")
+});
+
+/// A footer is one short line.
+const MAX_FOOTER: usize = 160;
+/// A signature after its delimiter has at most this many filled lines.
+const MAX_SIGNATURE: usize = 30;
+
+/// Marks signatures, footers and trailing rules in a section of the sender's own lines; `text_above` when the
+/// sender has written something before the section.
+pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) {
+    mark_elements(lines, kinds);
+    mark_delimited(lines, kinds, text_above);
+    mark_list_footer(lines, kinds);
+    mark_trailing(lines, kinds);
+    mark_alone(lines, kinds);
+}
+
+/// What HTML says is a signature.
+fn mark_elements(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    for (line, kind) in lines.iter().zip(kinds) {
+        if line.signature {
+            *kind = ZoneKind::Signature;
+        }
+    }
+}
+
+/// The standard delimiter `-- ` (RFC 3676, 4.3), with or without its blank.
+fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) {
+    let Some(at) = lines.iter().position(|line| is_delimiter(line.text)) else {
+        return;
+    };
+    let filled = lines[at + 1..]
+        .iter()
+        .filter(|line| !line.is_blank())
+        .count();
+    let something_above = text_above || lines[..at].iter().any(|line| !line.is_blank());
+    if filled <= MAX_SIGNATURE && something_above {
+        kinds[at..].fill(ZoneKind::Signature);
+    }
+}
+
+fn is_delimiter(text: &str) -> bool {
+    matches!(
+        text,
+        "--" | "—" | "– –" | "- --" | "-- --" | "**--**" | "\\--"
+    )
+}
+
+/// The footer of a mailing list: a rule, and below it the list's name and link.
+fn mark_list_footer(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    let Some(rule) = lines
+        .iter()
+        .rposition(|line| line.text.len() >= 2 && is_punctuation(line.text))
+    else {
+        return;
+    };
+    let below = &lines[rule + 1..];
+    let filled = below.iter().filter(|line| !line.is_blank()).count();
+    let listed = below.iter().any(|line| {
+        let lower = line.text.to_lowercase();
+        [
+            "mailing list",
+            "listinfo",
+            "unsubscribe",
+            "groups.google",
+            "list-archive",
+        ]
+        .iter()
+        .any(|word| lower.contains(word))
+    });
+    if listed && (1..=6).contains(&filled) {
+        kinds[rule..].fill(ZoneKind::Signature);
+    }
+}
+
+/// Footers of mail programs and lines of punctuation with nothing of the sender's below them.
+fn mark_trailing(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    for index in (0..lines.len()).rev() {
+        let text = lines[index].text;
+        if text.is_empty() || kinds[index] != ZoneKind::Text {
+            continue;
+        }
+        if text.len() <= MAX_FOOTER && PROGRAM_FOOTER.is_match(text) {
+            kinds[index] = ZoneKind::Signature;
+        } else if is_punctuation(text) && text.chars().count() >= 2 || text == "ᐧ" {
+            kinds[index] = ZoneKind::Delimiter;
+        } else {
+            break;
+        }
+    }
+}
+
+/// The footer of a mail program in a paragraph of its own, wherever the sender went on below it.
+fn mark_alone(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    for index in 0..lines.len() {
+        let text = lines[index].text;
+        let alone = index > 0
+            && lines[index - 1].is_blank()
+            && lines.get(index + 1).is_none_or(Line::is_blank)
+            && kinds[index] == ZoneKind::Text;
+        if alone && text.len() <= MAX_FOOTER && PROGRAM_FOOTER.is_match(text) {
+            kinds[index] = ZoneKind::Signature;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn footers_of_programs_are_recognised() {
+        for text in [
+            "Sent from my iPhone",
+            "Sent from Mail<https://go.microsoft.com/fwlink/?LinkId=550986> for Windows 10",
+            "Get Outlook for iOS<https://aka.ms/o0ukef>",
+            "Von meinem iPhone gesendet",
+            "Verstuurd vanaf mijn iPad",
+            "Envoyé de mon iPhone",
+            "Wysłane z iPhone'a",
+            "Отправлено с iPhone",
+            "iPhone'umdan gönderildi",
+            "iPhoneから送信",
+            "從我的 iPhone 傳送",
+            "<<sent by galaxy>>",
+            "Get [Outlook for Android](https://aka.ms/ghei36)",
+        ] {
+            assert!(PROGRAM_FOOTER.is_match(text), "{text}");
+        }
+        for text in [
+            "Sent from the warehouse on Monday, it never arrived",
+            "The parcel was sent from my old address",
+        ] {
+            assert!(!PROGRAM_FOOTER.is_match(text), "{text}");
+        }
+    }
+}

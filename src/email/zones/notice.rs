@@ -1,0 +1,149 @@
+//! What others wrote into the mail: legal notices at its end, warnings of a gateway at its top.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::ZoneKind;
+use super::lines::Line;
+
+/// How a legal notice starts.
+static NOTICE_START: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)^[\s*_\[(=-]*(?:
+            (?:confidentiality|legal|privacy|disclaimer|privileged)(?:\s(?:notice|note|disclaimer|statement|warning))?\s?[:.–-]
+          | (?:e-?mail\s)?(?:confidentiality|legal)\s(?:notice|disclaimer|note)
+          | (?:this|the\scontents?\sof\sthis|the\sinformation\s(?:contained\s)?in\sthis|the\sinformation\stransmitted)
+                \s?(?:in\sthis\s)?(?:e-?mail|electronic\smail|message|communication|transmission)?[^.]{0,90}
+                (?:confidential|privileged|intended\s(?:only|solely|for)|attachments?)
+          | if\syou\s(?:are\snot\sthe\s(?:intended|named)|(?:have\s)?received?\sthis)
+          | (?:please\s)?(?:consider|think\sof)\sthe\senvironment\sbefore
+          | (?:diese|der\sinhalt\sdieser)\s(?:e-?mail|nachricht|mail)\b[^.]{0,90}(?:vertraulich|bestimmt|geschützt)
+          | (?:vertraulichkeitshinweis|haftungsausschluss|rechtlicher\shinweis)
+          | (?:ce|le\sprésent)\s(?:message|courriel|mail|e-?mail)\b[^.]{0,90}(?:confidentiel|destiné|pièces\sjointes)
+          | (?:avis|clause)\sde\sconfidentialité
+          | este\s(?:mensaje|correo|e-?mail|mail)\b[^.]{0,90}(?:confidencial|dirigid|destinad|privilegiad)
+          | aviso\s(?:legal|de\sconfidencialidad)
+          | (?:il\spresente\smessaggio|questo\smessaggio|questa\se-?mail|le\sinformazioni\scontenute)\b[^.]{0,90}(?:riservat|confidenzial|destinat|allegat)
+          | avviso\sdi\sriservatezza
+          | (?:esta\smensagem|este\se-?mail|a\sinformação\scontida)\b[^.]{0,90}(?:confidencia|destinad|privilegiad)
+          | (?:dit\se-?mail\w*|dit\sbericht|deze\se-?mail|de\sinformatie\s\w+)\b[^.]{0,90}(?:vertrouwelijk|bestemd)
+          | denne\s(?:e-?mail|e-?post|mail|meddelelse|melding)\b[^.]{0,90}(?:fortrolig|konfidensiel|beregnet|bestemt)
+          | (?:detta|denna)\s(?:e-?post\w*|e-?mail|meddelande|mejl)\b[^.]{0,90}(?:konfidentiell|sekretess|avsedd|avsett)
+          | tämä\s(?:viesti|sähköposti)\b[^.]{0,90}(?:luottamuksell|tarkoitettu)
+          | (?:ta|niniejsza|treść\stej)\s(?:wiadomość|wiadomości|korespondencja)\b[^.]{0,90}(?:poufn|przeznaczon)
+          | (?:tato|obsah\stéto)\s(?:zpráva|zprávy|e-?mail)\b[^.]{0,90}(?:důvěrn|určen)
+          | (?:это|данное|настоящее)\s(?:сообщение|письмо)\b[^.]{0,90}(?:конфиденциальн|предназначен)
+          | bu\s(?:e-?posta|mesaj|ileti)\b[^.]{0,90}(?:gizli|kişiye)
+          | (?:本メール|このメール|本電子メール)[^。]{0,60}(?:機密|秘密)
+          | (?:本邮件|本電子郵件|本郵件|此邮件)[^。]{0,60}(?:保密|机密|機密)
+          | (?:이|본)\s?(?:메일|이메일|전자우편)[^.]{0,60}(?:기밀|비밀)
+        )",
+    )
+    .expect("the pattern is constant")
+});
+
+/// A warning that a mail gateway puts on top.
+static BANNER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)
+        (?:this|the)\s(?:e-?mail|message|sender)\s[^.]{0,40}(?:originat|came|sent|comes|is|was|received)[^.]{0,30}\s
+            (?:outside|external|from\san?\s(?:external|untrusted|unknown))
+        | (?:caution|warning|attention|external)\s?[:!-]+\s?[^.]{0,40}(?:external|outside\s(?:of\s)?(?:the|your|our))
+        | ^\W*(?:external\s(?:e-?mail|sender|message)|\[\s?(?:external|extern|ext)\s?\])\W*$
+        | you\sdon['’]t\soften\sget\se-?mail\sfrom
+        | do\snot\sclick\s(?:on\s)?(?:any\s)?(?:links?|attachments?)\s[^.]{0,80}(?:sender|attachments?|safe)
+        | unless\syou\s(?:recogni[sz]e|know|trust)\sthe\ssender
+        | diese\s(?:e-?mail|nachricht)\s[^.]{0,40}(?:externe[nmr]?|außerhalb)\b
+        | (?:vorsicht|achtung|warnung)\s?[:!]\s?[^.]{0,30}extern
+        | ce\s(?:courriel|message|mail|e-?mail)\s[^.]{0,40}(?:provient|vient|externe|extérieur)[^.]{0,40}(?:externe|extérieur|organisation)
+        | este\s(?:correo|mensaje|e-?mail)\s[^.]{0,60}(?:externo|fuera\sde)
+        | questa\s(?:e-?mail|messaggio)\s[^.]{0,60}(?:estern|fuori)
+        | (?:deze\se-?mail|dit\sbericht)\s[^.]{0,60}(?:extern|buiten)
+        | este\s(?:e-?mail)\s[^.]{0,60}(?:externo|fora\sda)
+        ",
+    )
+    .expect("the pattern is constant")
+});
+
+/// A banner is at most this long.
+const MAX_BANNER: usize = 600;
+/// A paragraph shorter than this is no legal notice unless it opens with a heading.
+const MIN_NOTICE: usize = 60;
+
+/// Marks banners at the top and legal notices below the first paragraph of a section.
+pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    mark_banner(lines, kinds);
+    mark_notices(lines, kinds);
+}
+
+fn mark_banner(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    let mut seen = 0;
+    for (line, kind) in lines.iter().zip(kinds) {
+        if line.is_blank() {
+            continue;
+        }
+        seen += line.text.len();
+        if seen > MAX_BANNER || !BANNER.is_match(line.text) {
+            break;
+        }
+        *kind = ZoneKind::Banner;
+    }
+}
+
+fn mark_notices(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    let mut index = 0;
+    let mut text_before = false;
+    while index < lines.len() {
+        let end = (index..lines.len())
+            .find(|&at| lines[at].is_blank())
+            .unwrap_or(lines.len());
+        let own = kinds[index..end].contains(&ZoneKind::Text);
+        if own && text_before && is_notice(&lines[index..end]) {
+            kinds[index..end].fill(ZoneKind::Disclaimer);
+        }
+        text_before |= own;
+        index = end + 1;
+    }
+}
+
+fn is_notice(paragraph: &[Line<'_>]) -> bool {
+    let text = paragraph
+        .iter()
+        .take(6)
+        .map(|line| line.text)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let length: usize = paragraph.iter().map(|line| line.text.len()).sum();
+    length >= MIN_NOTICE && NOTICE_START.is_match(&text[..text.floor_char_boundary(400)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_and_requests_are_told_apart() {
+        for text in [
+            "CONFIDENTIALITY NOTICE: The contents of this e-mail are confidential.",
+            "This e-mail and any attachments are confidential and intended solely for the addressee.",
+            "Diese E-Mail enthält vertrauliche Informationen und ist nur für den Adressaten bestimmt.",
+        ] {
+            assert!(NOTICE_START.is_match(text), "{text}");
+        }
+        for text in [
+            "This message keeps popping up in the app.",
+            "If you received my parcel please call me.",
+        ] {
+            assert!(!NOTICE_START.is_match(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn banners_are_told_from_words_about_mail() {
+        assert!(
+            BANNER.is_match("CAUTION: This email originated from outside of the organization.")
+        );
+        assert!(!BANNER.is_match("This message is sent from the outskirts."));
+    }
+}

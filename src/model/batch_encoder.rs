@@ -1,0 +1,187 @@
+//! The encoder as serving and training use it: a packed batch in, one pooled vector per mail out, maps on request.
+//!
+//! On the CPU the packed engine of [`super::cpu`] runs, on other devices the padded [`Encoder`]. Tests hold the two together.
+
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::{DType, Device, Tensor};
+
+use super::ModelError;
+use super::batch::PackedBatch;
+use super::config::EncoderConfig;
+use super::cpu::{CpuEncoder, EncoderShape, Scratch, WindowMap};
+use super::encoder::{Encoder, KeepMaps};
+
+/// The maps of one window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowMaps {
+    /// Tokens of the window, special tokens included.
+    pub tokens: usize,
+    /// Layer index and its map `[H, T, T]`, row-major, for each layer asked for.
+    pub layers: Vec<(usize, Vec<f32>)>,
+}
+
+/// Pooled vectors of a batch, with the maps asked for.
+#[derive(Debug)]
+pub struct Pooled {
+    /// `[mails, d_model]`, f32, on the encoder's device.
+    pub vectors: Tensor,
+    /// For each window of the batch its maps; empty on the fast path.
+    pub maps: Vec<WindowMaps>,
+}
+
+/// An encoder for packed batches, on one device.
+pub struct BatchEncoder {
+    config: EncoderConfig,
+    kind: Kind,
+}
+
+enum Kind {
+    Cpu {
+        encoder: Box<CpuEncoder>,
+        /// One caller at a time uses the buffers; serving has only one, the model's thread.
+        scratch: Mutex<Scratch>,
+    },
+    Tensors(Box<Encoder>),
+}
+
+impl BatchEncoder {
+    /// The engine for the CPU, on the threads of the global pool. `tensor` gives the values of a tensor by its name in
+    /// [`EncoderConfig::tensors`].
+    ///
+    /// # Errors
+    /// Those of `tensor`.
+    pub fn on_cpu<E>(config: &EncoderConfig, tensor: impl FnMut(&str) -> Result<Vec<f32>, E>) -> Result<Self, E> {
+        let shape = EncoderShape {
+            d_model: config.d_model,
+            n_heads: config.n_heads,
+            n_layers: config.n_layers,
+            d_ff: config.d_ff,
+            max_positions: config.max_positions,
+            vocab_size: config.vocab_size,
+            layer_norm_eps: config.layer_norm_eps,
+        };
+        let encoder = Box::new(CpuEncoder::new(&shape, tensor)?);
+        let scratch = Mutex::new(Scratch::new(rayon::current_num_threads()));
+        Ok(Self { config: config.clone(), kind: Kind::Cpu { encoder, scratch } })
+    }
+
+    /// An encoder of tensors, wherever they lie.
+    #[must_use]
+    pub fn on_tensors(encoder: Encoder) -> Self {
+        Self { config: encoder.config().clone(), kind: Kind::Tensors(Box::new(encoder)) }
+    }
+
+    /// The encoder's sizes.
+    #[must_use]
+    pub fn config(&self) -> &EncoderConfig {
+        &self.config
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        match &self.kind {
+            Kind::Cpu { .. } => &Device::Cpu,
+            Kind::Tensors(encoder) => encoder.device(),
+        }
+    }
+
+    /// What runs, for logs: the instruction set of the CPU engine, or the type of the tensors.
+    #[must_use]
+    pub fn engine(&self) -> String {
+        match &self.kind {
+            Kind::Cpu { encoder, .. } => format!("packed f32, {}", encoder.instruction_set()),
+            Kind::Tensors(encoder) => format!("tensors, {:?}", encoder.dtype()),
+        }
+    }
+
+    /// Each mail's tokens of all its windows, weighted by their shares; and the maps asked for.
+    ///
+    /// # Errors
+    /// [`PackedBatch::check`]'s and candle's own.
+    pub fn pool(&self, batch: &PackedBatch, keep: &KeepMaps) -> Result<Pooled, ModelError> {
+        batch.check(self.config.max_positions, self.config.vocab_size)?;
+        match &self.kind {
+            Kind::Cpu { encoder, scratch } => {
+                // A panic in a forward leaves buffers of any content, and every forward overwrites what it reads.
+                let mut scratch = scratch.lock().unwrap_or_else(PoisonError::into_inner);
+                pool_packed(encoder, &self.config, batch, keep, &mut scratch)
+            }
+            Kind::Tensors(encoder) => pool_padded(encoder, batch, keep),
+        }
+    }
+}
+
+fn pool_packed(
+    encoder: &CpuEncoder,
+    config: &EncoderConfig,
+    batch: &PackedBatch,
+    keep: &KeepMaps,
+    scratch: &mut Scratch,
+) -> Result<Pooled, ModelError> {
+    let mut maps = empty_maps(config, batch, keep);
+    let mut wanted: Vec<WindowMap<'_>> = maps
+        .iter_mut()
+        .enumerate()
+        .flat_map(|(window, maps)| {
+            maps.layers.iter_mut().map(move |(layer, weights)| WindowMap { window, layer: *layer, weights })
+        })
+        .collect();
+    let hidden_states = encoder.forward_with_maps(&batch.input_ids, &batch.window_offsets, scratch, &mut wanted); // [tokens, D]
+
+    let d_model = config.d_model;
+    let mut vectors = vec![0f32; batch.n_mails() * d_model];
+    for (mail, vector) in vectors.chunks_exact_mut(d_model).enumerate() {
+        for token in batch.mail_tokens(mail) {
+            let share = batch.token_weights[token];
+            let state = &hidden_states[token * d_model..(token + 1) * d_model];
+            vector.iter_mut().zip(state).for_each(|(sum, value)| *sum += share * value);
+        }
+    }
+    Ok(Pooled { vectors: Tensor::from_vec(vectors, (batch.n_mails(), d_model), &Device::Cpu)?, maps })
+}
+
+/// Room for the maps asked for; none on the fast path.
+fn empty_maps(config: &EncoderConfig, batch: &PackedBatch, keep: &KeepMaps) -> Vec<WindowMaps> {
+    let KeepMaps::Layers(layers) = keep else { return Vec::new() };
+    (0..batch.n_windows())
+        .map(|window| {
+            let tokens = batch.window(window).len();
+            let room = || vec![0f32; config.n_heads * tokens * tokens];
+            let layers = layers.iter().filter(|&&layer| layer < config.n_layers);
+            WindowMaps { tokens, layers: layers.map(|&layer| (layer, room())).collect() }
+        })
+        .collect()
+}
+
+fn pool_padded(encoder: &Encoder, batch: &PackedBatch, keep: &KeepMaps) -> Result<Pooled, ModelError> {
+    let (input_ids, attention_mask) = batch.padded(encoder.device())?; //               [W, T]
+    let output = encoder.forward(&input_ids, Some(&attention_mask), keep)?; //          [W, T, D]
+    let hidden_states = output.hidden_states.to_dtype(DType::F32)?.flatten(0, 1)?; //   [W x T, D]
+    let shares = batch.padded_token_weights(encoder.device())?; //                      [mails, W x T]
+    Ok(Pooled {
+        vectors: shares.matmul(&hidden_states)?, //                                     [mails, D]
+        maps: unpad_maps(batch, &output.attentions)?,
+    })
+}
+
+/// Cuts each window's own `T x T` out of the padded maps.
+fn unpad_maps(batch: &PackedBatch, attentions: &[Option<Tensor>]) -> Result<Vec<WindowMaps>, ModelError> {
+    if attentions.iter().all(Option::is_none) {
+        return Ok(Vec::new());
+    }
+    (0..batch.n_windows())
+        .map(|window| {
+            let tokens = batch.window(window).len();
+            let mut layers = Vec::new();
+            for (layer, map) in attentions.iter().enumerate() {
+                if let Some(map) = map {
+                    let map = map.get(window)?.narrow(1, 0, tokens)?.narrow(2, 0, tokens)?; // [H, T, T]
+                    layers.push((layer, map.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?));
+                }
+            }
+            Ok(WindowMaps { tokens, layers })
+        })
+        .collect()
+}
