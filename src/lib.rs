@@ -7,6 +7,7 @@
 pub mod artifact;
 pub mod cli;
 pub mod collate;
+pub mod config;
 pub mod dataset;
 pub mod email;
 pub mod evaluation;
@@ -16,5 +17,8 @@ pub mod metrics;
 pub mod model;
 pub mod queues;
 pub mod routing;
+pub mod server;
+pub mod shutdown;
+pub mod telemetry;
 pub mod tokenizer;
 pub mod training;

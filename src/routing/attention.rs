@@ -49,6 +49,33 @@ impl Default for AttentionRequest {
     }
 }
 
+impl AttentionRequest {
+    /// What decides the size of the answer, as a caller would write it.
+    fn query(&self) -> String {
+        let list = |indices: &[usize]| indices.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let layers = match &self.layers {
+            Layers::All => "all".to_owned(),
+            Layers::Last => "last".to_owned(),
+            Layers::List(layers) => list(layers),
+        };
+        let heads = match &self.heads {
+            Heads::All => "all".to_owned(),
+            Heads::List(heads) => list(heads),
+        };
+        let rows = match &self.rows {
+            Rows::All => "all".to_owned(),
+            Rows::Cls => "cls".to_owned(),
+            Rows::List(rows) => list(rows),
+        };
+        let reduce = match self.reduce {
+            Reduce::None => "none",
+            Reduce::Mean => "mean",
+            Reduce::Max => "max",
+        };
+        format!("layers={layers}&heads={heads}&reduce={reduce}&rows={rows}&words={}", self.words)
+    }
+}
+
 /// Most weights that a JSON answer holds.
 pub const MAX_JSON_CELLS: usize = 262_144;
 
@@ -65,26 +92,73 @@ pub(super) struct Plan {
 
 /// Resolves a request and refuses it before the network runs.
 pub(super) fn plan(request: &AttentionRequest, router: &RouterInfo, prepared: &Prepared) -> Result<Plan, RoutingError> {
-    let config = &router.encoder_config;
-    let layers = request.layers.resolve(config.n_layers)?;
-    let heads = request.heads.resolve(config.n_heads)?;
-    let mut windows = Vec::new();
-    for range in &prepared.windowed.windows {
-        let units = word_units(&prepared.encoded.tokens[range.clone()], request.words);
-        let rows = request.rows.resolve(units.len())?;
-        windows.push((units, rows));
+    let plan = Plan::resolve(request, router, prepared)?;
+    match plan.too_large(request, router, prepared) {
+        None => Ok(plan),
+        Some((cells, limit)) => {
+            Err(RoutingError::MapTooLarge { cells, limit, fitting: fitting(request, router, prepared) })
+        }
     }
-    let shown_heads = if request.reduce == Reduce::None { heads.len() } else { 1 };
-    let cells: usize = windows.iter().map(|(units, rows)| layers.len() * shown_heads * rows.len() * units.len()).sum();
-    if cells > MAX_JSON_CELLS {
-        return Err(RoutingError::MapTooLarge { cells, limit: MAX_JSON_CELLS });
+}
+
+impl Plan {
+    fn resolve(request: &AttentionRequest, router: &RouterInfo, prepared: &Prepared) -> Result<Self, RoutingError> {
+        let config = &router.encoder_config;
+        let layers = request.layers.resolve(config.n_layers)?;
+        let heads = request.heads.resolve(config.n_heads)?;
+        let mut windows = Vec::new();
+        for range in &prepared.windowed.windows {
+            let units = word_units(&prepared.encoded.tokens[range.clone()], request.words);
+            let rows = request.rows.resolve(units.len())?;
+            windows.push((units, rows));
+        }
+        Ok(Self { layers, heads, windows })
     }
-    let longest = prepared.windowed.longest_window();
-    let kept = windows.len() * layers.len() * config.n_heads * longest * longest;
-    if kept > MAX_KEPT_CELLS {
-        return Err(RoutingError::MapTooLarge { cells: kept, limit: MAX_KEPT_CELLS });
+
+    /// The weights asked for and the limit that they exceed: of the answer, or of what the network keeps for it.
+    fn too_large(
+        &self,
+        request: &AttentionRequest,
+        router: &RouterInfo,
+        prepared: &Prepared,
+    ) -> Option<(usize, usize)> {
+        let Self { layers, heads, windows } = self;
+        let shown_heads = if request.reduce == Reduce::None { heads.len() } else { 1 };
+        let shown: usize =
+            windows.iter().map(|(units, rows)| layers.len() * shown_heads * rows.len() * units.len()).sum();
+        let longest = prepared.windowed.longest_window();
+        let kept = windows.len() * layers.len() * router.encoder_config.n_heads * longest * longest;
+        [(shown, MAX_JSON_CELLS), (kept, MAX_KEPT_CELLS)].into_iter().find(|(cells, limit)| cells > limit)
     }
-    Ok(Plan { layers, heads, windows })
+}
+
+/// Up to three queries near the one asked for that do fit this mail, nearest first.
+fn fitting(request: &AttentionRequest, router: &RouterInfo, prepared: &Prepared) -> Vec<String> {
+    let with = |change: fn(&mut AttentionRequest)| {
+        let mut nearby = request.clone();
+        change(&mut nearby);
+        nearby
+    };
+    let candidates = [
+        with(|nearby| nearby.reduce = Reduce::Mean),
+        with(|nearby| nearby.rows = Rows::Cls),
+        with(|nearby| (nearby.layers, nearby.reduce) = (Layers::Last, Reduce::Mean)),
+        with(|nearby| (nearby.reduce, nearby.rows) = (Reduce::Mean, Rows::Cls)),
+        with(|nearby| (nearby.layers, nearby.rows) = (Layers::Last, Rows::Cls)),
+        with(|nearby| (nearby.layers, nearby.reduce, nearby.rows) = (Layers::Last, Reduce::Mean, Rows::Cls)),
+        with(|nearby| (nearby.layers, nearby.reduce, nearby.rows) = (Layers::List(vec![0]), Reduce::Mean, Rows::Cls)),
+    ];
+    let mut queries: Vec<String> = Vec::new();
+    for nearby in candidates {
+        let fits = Plan::resolve(&nearby, router, prepared)
+            .is_ok_and(|plan| plan.too_large(&nearby, router, prepared).is_none());
+        let query = nearby.query();
+        if fits && !queries.contains(&query) {
+            queries.push(query);
+        }
+    }
+    queries.truncate(3);
+    queries
 }
 
 /// The answer, in the shape `attention/1`.
@@ -96,6 +170,12 @@ impl AttentionReply {
     #[must_use]
     pub fn json(&self) -> &Value {
         &self.0
+    }
+
+    /// The answer itself.
+    #[must_use]
+    pub fn into_json(self) -> Value {
+        self.0
     }
 }
 

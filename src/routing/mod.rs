@@ -29,6 +29,8 @@ pub enum RoutingError {
         cells: usize,
         /// The limit.
         limit: usize,
+        /// Up to three queries that fit, as a caller would write them.
+        fitting: Vec<String>,
     },
     /// The mail has no token to look at.
     #[error("the mail has no text that could be looked at")]

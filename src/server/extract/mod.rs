@@ -1,0 +1,14 @@
+//! From a request to a mail: body within its bounds, content type, charset, fields. All that a caller can get wrong is
+//! refused here, by name.
+
+mod body;
+mod json;
+mod mail;
+mod media_type;
+pub(super) mod query;
+mod surrogates;
+
+pub(super) use body::read_body;
+pub(super) use json::{Item, Object, decode_json, parse_json};
+pub(super) use mail::{mail_of_object, read_mail};
+pub(super) use media_type::MediaType;

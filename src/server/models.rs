@@ -1,0 +1,59 @@
+//! What is loaded: the router, its queues, the limits in force.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::Uri;
+use serde_json::{Value, json};
+
+use super::extract::query;
+use super::problem::Problem;
+use super::state::Handle;
+use crate::inference::device_name;
+use crate::routing::MAX_JSON_CELLS;
+
+pub(super) async fn model(State(server): State<Handle>, uri: Uri) -> Result<Json<Value>, Problem> {
+    query::refuse_all(&uri)?;
+    let service = server.service()?;
+    let (router, config) = (service.router(), service.config());
+    let (encoder, limits) = (&router.encoder_config, server.config());
+    Ok(Json(json!({
+        "router": router.name,
+        "version": router.version,
+        "encoder": {
+            "name": router.encoder, "layers": encoder.n_layers, "heads": encoder.n_heads,
+            "d_model": encoder.d_model, "max_positions": encoder.max_positions, "vocab_size": encoder.vocab_size,
+        },
+        "windows": router.windows,
+        "pooling": router.pooling,
+        "queues": router.queues.len(),
+        "languages": router.languages,
+        "temperature": router.calibration.temperature,
+        "threshold": config.policy.threshold.unwrap_or(router.calibration.threshold),
+        "device": device_name(service.device()),
+        "limits": {
+            "max_body_bytes": limits.max_body_bytes,
+            "max_batch_emails": limits.max_batch_emails,
+            "max_tokens": router.windows.max_tokens,
+            "max_json_cells": MAX_JSON_CELLS,
+            "max_waiting_mails": config.inference.max_waiting_mails,
+            "max_waiting_maps": config.inference.max_waiting_maps,
+            "request_timeout_ms": limits.request_timeout_ms,
+        },
+    })))
+}
+
+pub(super) async fn queues(State(server): State<Handle>, uri: Uri) -> Result<Json<Value>, Problem> {
+    query::refuse_all(&uri)?;
+    let queues: Vec<Value> = server
+        .service()?
+        .router()
+        .queues
+        .iter()
+        .map(|queue| {
+            json!({
+                "id": queue.id, "name": queue.name, "description": queue.description, "enabled": queue.enabled,
+            })
+        })
+        .collect();
+    Ok(Json(json!({"queues": queues})))
+}

@@ -1,0 +1,100 @@
+//! Logs: to standard error, for people on a terminal, as JSON lines elsewhere. Mail text and addresses never stand in
+//! them above `debug`.
+
+use std::io::IsTerminal;
+
+use serde::{Deserialize, Serialize};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Settings of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelemetryConfig {
+    /// What is logged: a level, or directives such as `info,postroom::server=debug`.
+    pub log: String,
+    /// How a log line looks.
+    pub format: LogFormat,
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self { log: "info".to_owned(), format: LogFormat::default() }
+    }
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// `pretty` on a terminal, `json` elsewhere.
+    #[default]
+    Auto,
+    /// A line for people.
+    Pretty,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Why logging cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The filter cannot be read.
+    #[error("log filter `{text}` is neither a level nor a list of directives such as info,postroom::server=debug")]
+    Filter {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        #[source]
+        source: tracing_subscriber::filter::ParseError,
+    },
+    /// Something else has set up logging already.
+    #[error("logging was set up twice")]
+    Twice(#[from] tracing_subscriber::util::TryInitError),
+}
+
+/// Starts logging for the whole process, panics included.
+///
+/// # Errors
+/// [`TelemetryError`].
+pub fn init(config: &TelemetryConfig) -> Result<(), TelemetryError> {
+    let filter = filter(&config.log)?;
+    let terminal = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.format {
+        LogFormat::Json => lines.json().flatten_event(true).finish().try_init()?,
+        LogFormat::Auto if !terminal => lines.json().flatten_event(true).finish().try_init()?,
+        LogFormat::Auto | LogFormat::Pretty => lines.with_ansi(terminal).finish().try_init()?,
+    }
+    log_panics();
+    Ok(())
+}
+
+pub(crate) fn filter(text: &str) -> Result<EnvFilter, TelemetryError> {
+    EnvFilter::builder()
+        .with_default_directive(tracing_subscriber::filter::LevelFilter::INFO.into())
+        .parse(text)
+        .map_err(|source| TelemetryError::Filter { text: text.to_owned(), source })
+}
+
+/// A panic becomes one log line with its place. Its message may quote the text that it happened on, so that stands at
+/// `debug`.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current();
+        tracing::error!(place, thread = thread.name(), "a thread panicked");
+        tracing::debug!(message = panic.payload_as_str(), "what the panic said");
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_means_nothing_is_refused() {
+        assert!(filter("info,postroom::server=debug").is_ok());
+        assert!(filter("postroom=loud").is_err());
+    }
+}
