@@ -131,6 +131,20 @@ impl AlignedText {
         self.posted.push_str(&other.posted);
     }
 
+    /// Drops what is past `max_bytes` of the cleaned text; answers whether there was any.
+    pub(super) fn truncate(&mut self, max_bytes: usize) -> bool {
+        let kept = self.text.floor_char_boundary(max_bytes);
+        if kept == self.text.len() {
+            return false;
+        }
+        self.text.truncate(kept);
+        self.runs.retain(|run| run.text_start < kept);
+        if let Some(last) = self.runs.last_mut().filter(|last| last.verbatim) {
+            last.posted.end = last.posted.start + (kept - last.text_start);
+        }
+        true
+    }
+
     /// The same text with `later`, whose posted text is this cleaned text, laid over it.
     pub(super) fn then(self, later: &AlignedText) -> AlignedText {
         debug_assert_eq!(self.text, later.posted);
@@ -293,6 +307,14 @@ mod tests {
         assert_eq!(composed.posted_range(0..1), 1..6);
         assert_eq!(composed.posted_range(1..2), 6..7);
         assert_eq!(composed.posted(), "x&amp;yz");
+    }
+
+    #[test]
+    fn truncation_keeps_the_runs_in_step() {
+        let mut text = AlignedText::identity("grüße");
+        assert!(text.truncate(3));
+        assert_eq!((text.text(), text.posted_range(0..9)), ("gr", 0..2));
+        assert!(!text.truncate(2));
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub(super) fn collect<'p, 'a>(root: &'p Part<'a>, options: &CleanOptions) -> Col
         body.text.append(&AlignedText::identity(&text));
         body.note(Note::Calendar);
     }
+    body.limit(options);
     let attached = attached.first().copied();
     let inner = attached
         .and_then(|part| part.children.first())
@@ -60,6 +61,7 @@ pub(super) fn collect<'p, 'a>(root: &'p Part<'a>, options: &CleanOptions) -> Col
     let mut inner = collect(inner, options).body;
     inner.attachments += body.attachments;
     body.notes.into_iter().for_each(|note| inner.note(note));
+    inner.limit(options);
     Collected {
         body: inner,
         attached,
@@ -82,6 +84,7 @@ pub(super) fn from_field(source: &str, is_html: bool, options: &CleanOptions) ->
         body.note(Note::Truncated);
     }
     body.add(source, is_html || looks_like_html(source));
+    body.limit(options);
     body
 }
 
@@ -90,6 +93,12 @@ impl Body {
     pub(super) fn note(&mut self, note: Note) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
+        }
+    }
+
+    fn limit(&mut self, options: &CleanOptions) {
+        if self.text.truncate(options.max_body_bytes) {
+            self.note(Note::Truncated);
         }
     }
 
@@ -129,6 +138,9 @@ struct Collector<'o, 'p, 'a> {
 
 impl<'p, 'a> Collector<'_, 'p, 'a> {
     fn part(&mut self, part: &'p Part<'a>, is_root: bool) {
+        if self.body.text.text().len() >= self.options.max_body_bytes {
+            return self.body.note(Note::Truncated);
+        }
         match part.mime() {
             "multipart/alternative" => self.alternatives(part),
             "multipart/signed" | "multipart/report" => {

@@ -132,10 +132,11 @@ fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions
                 .and(headers.get("subject"))
                 .map(|subject| zones::without_prefix(subject).to_owned())
         });
+    let truncated = notes.contains(&Note::Truncated);
     let cut = if whole {
         Vec::new()
     } else {
-        cuts(&zoned, &text, options)
+        cuts(&zoned, &text, truncated, options)
     };
     let zones = zoned.zones.iter().map(|zone| {
         let Range { start, end } = text.posted_range(zone.range.clone());
@@ -204,7 +205,7 @@ fn is_kept(kind: ZoneKind, options: &CleanOptions) -> bool {
     }
 }
 
-fn cuts(zoned: &Zoned, text: &AlignedText, options: &CleanOptions) -> Vec<Cut> {
+fn cuts(zoned: &Zoned, text: &AlignedText, truncated: bool, options: &CleanOptions) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     for zone in &zoned.zones {
         let Some(why) = reason(zone.kind).filter(|_| !is_kept(zone.kind, options)) else {
@@ -215,6 +216,15 @@ fn cuts(zoned: &Zoned, text: &AlignedText, options: &CleanOptions) -> Vec<Cut> {
             Some(last) if last.why == why && last.end == start => last.end = end,
             _ => cuts.push(Cut { why, start, end }),
         }
+    }
+    let end = text.posted().len();
+    let read = text.posted_range(0..text.text().len()).end;
+    if truncated && read < end {
+        cuts.push(Cut {
+            why: CutReason::Limit,
+            start: read,
+            end,
+        });
     }
     cuts
 }

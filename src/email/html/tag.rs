@@ -29,6 +29,8 @@ pub(super) enum Markup<'a> {
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     source: &'a str,
+    /// Behind this place no tag can close any more.
+    last_close: usize,
     no_more_comment_ends: bool,
     no_more_end_tags: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(source: &'a str) -> Self {
         Self {
             source,
+            last_close: source.rfind('>').unwrap_or(0),
             no_more_comment_ends: false,
             no_more_end_tags: Vec::new(),
         }
@@ -44,6 +47,9 @@ impl<'a> Scanner<'a> {
 
     /// Reads what stands at the `<` at byte `at`.
     pub(super) fn markup(&mut self, at: usize) -> Markup<'a> {
+        if at > self.last_close {
+            return Markup::Text;
+        }
         let rest = &self.source[at + 1..];
         if let Some(comment) = rest.strip_prefix("!--") {
             return self.comment(at + 4, comment);
@@ -203,7 +209,7 @@ mod tests {
     fn broken_markup_stays_text_or_costs_only_itself() {
         assert!(matches!(Scanner::new("< b").markup(0), Markup::Text));
         assert!(matches!(
-            Scanner::new("<!-- never closed").markup(0),
+            Scanner::new("<!-- never closed <b>").markup(0),
             Markup::Comment(4)
         ));
         let source = "<p class=\"open>text";
