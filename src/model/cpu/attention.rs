@@ -11,6 +11,8 @@ use super::simd::{Kernel, Simd};
 
 /// Queries whose scores are held at once; their scores against 128 keys fill half of a first-level cache.
 const QUERIES: usize = 24;
+/// Keys whose values are added up at once: a panel of values that the first-level cache holds beside the weights.
+const KEYS: usize = 256;
 
 /// One head of one window.
 pub(super) struct HeadAttention<'a> {
@@ -18,8 +20,9 @@ pub(super) struct HeadAttention<'a> {
     pub(super) queries: &'a [f32],
     /// `[T, width]`
     pub(super) keys: &'a [f32],
-    /// `[T, width]`
+    /// `[T, panel_width]` for each panel of the head's columns, their starts `values_stride` apart.
     pub(super) values: &'a [f32],
+    pub(super) values_stride: usize,
     pub(super) width: usize,
     /// Columns of the context; the `width - d_k` others are padding.
     pub(super) d_k: usize,
@@ -93,18 +96,22 @@ impl Kernel for HeadAttention<'_> {
                 }
             }
             for column in (0..self.width).step_by(panel_width) {
-                simd.run(Product {
-                    left: scores,
-                    left_stride: padded_tokens,
-                    right: &self.values[column..],
-                    right_stride: self.width,
-                    depth: n_tokens,
-                    result: strip,
-                    result_stride: panel_width,
-                    rows,
-                    accumulate: false,
-                    next: &[],
-                });
+                let values = &self.values[column / panel_width * self.values_stride..];
+                for start in (0..n_tokens).step_by(KEYS) {
+                    let n_keys = KEYS.min(n_tokens - start);
+                    simd.run(Product {
+                        left: &scores[start..],
+                        left_stride: padded_tokens,
+                        right: &values[start * panel_width..][..n_keys * panel_width],
+                        right_stride: panel_width,
+                        depth: n_keys,
+                        result: strip,
+                        result_stride: panel_width,
+                        rows,
+                        accumulate: start > 0,
+                        next: &[],
+                    });
+                }
                 let columns = panel_width.min(self.d_k.saturating_sub(column));
                 let strip_rows = strip.chunks_exact(panel_width).zip(&scales[..rows]);
                 for (r, (row, scale)) in strip_rows.enumerate() {

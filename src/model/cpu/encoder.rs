@@ -124,19 +124,22 @@ impl CpuEncoder {
             for_each_task(workers, (window_offsets.len() - 1) * n_heads, |index, worker| {
                 let (window, head) = (index / n_heads, index % n_heads);
                 let tokens = window_offsets[window]..window_offsets[window + 1];
-                let part = |part: usize| {
+                let rows_of = |part: usize| {
                     let first = (part * n_heads + head) * n_tokens;
                     &queries_keys_values[(first + tokens.start) * width..(first + tokens.end) * width]
                 };
+                let panel_width = self.isa.panel_width();
+                let values = (2 * n_heads + head) * n_tokens * width + tokens.start * panel_width;
                 let map_len = tokens.len() * tokens.len();
                 let weights = wanted.iter().find(|(wanted, _)| *wanted == window).map(|(_, weights)| {
                     // SAFETY: each head of a window is one task and has a part of its own.
                     unsafe { weights.range(head * map_len, map_len) }
                 });
                 self.isa.run(HeadAttention {
-                    queries: part(0),
-                    keys: part(1),
-                    values: part(2),
+                    queries: rows_of(0),
+                    keys: rows_of(1),
+                    values: &queries_keys_values[values..],
+                    values_stride: n_tokens * panel_width,
                     width,
                     d_k: self.shape.d_k(),
                     context: ContextColumns {

@@ -51,11 +51,6 @@ impl PackedMatrix {
         self.bias.len() / self.panel_width
     }
 
-    /// Columns of a panel.
-    pub(super) fn panel_width(&self) -> usize {
-        self.panel_width
-    }
-
     /// The bias of panel `index`'s columns.
     pub(super) fn panel_bias(&self, index: usize) -> &[f32] {
         &self.bias[index * self.panel_width..][..self.panel_width]
@@ -126,6 +121,8 @@ impl Kernel for Product<'_> {
         // Tiles of nearly equal height: a last tile of one or two rows would wait on the latency of its few accumulators.
         let n_tiles = self.rows.div_ceil(S::MAX_ROWS);
         let (height, higher) = (self.rows / n_tiles, self.rows % n_tiles);
+        // A prefetch of an unmapped page is no fault but a slow walk of the page tables: without a next product, ask for what is there.
+        let next = if self.next.is_empty() { self.right } else { self.next };
         let prefetch_step = (self.next.len() / (n_tiles * self.depth.div_ceil(UNROLL))).min(PREFETCHES * LINE);
         let mut first_row = 0;
         for i in 0..n_tiles {
@@ -139,7 +136,7 @@ impl Kernel for Product<'_> {
                 result: self.result[first_row * self.result_stride..].as_mut_ptr(),
                 result_stride: self.result_stride,
                 accumulate: self.accumulate,
-                prefetch: self.next.as_ptr().wrapping_add(i * (self.depth / UNROLL) * prefetch_step),
+                prefetch: next.as_ptr().wrapping_add(i * (self.depth / UNROLL) * prefetch_step),
                 prefetch_step,
             };
             // SAFETY: the three assertions above cover every row of every tile.

@@ -84,8 +84,10 @@ pub(super) fn linear<S: Simd, F: Finish>(
 /// Where [`linear_to_heads`] puts a block's rows.
 #[derive(Clone, Copy)]
 pub(super) struct HeadRows<'a> {
-    /// `[heads, tokens, width]`; `width` is a multiple of the panel width.
+    /// For each head its queries, then for each its keys, each `[tokens, width]`; then the values as panels of columns, each
+    /// `[tokens, panel_width]`, for they become a right operand.
     pub(super) heads: DisjointSlice<'a>,
+    /// A multiple of the panel width.
     pub(super) width: usize,
     /// Tokens of the whole batch.
     pub(super) tokens: usize,
@@ -93,7 +95,7 @@ pub(super) struct HeadRows<'a> {
     pub(super) first: usize,
 }
 
-/// `input * W + b`, each `width` columns to a matrix of their own. No other task may use these rows of `target`.
+/// `input * W + b`, cut up as attention wants it. No other task may use these rows of `target`.
 #[inline(always)]
 pub(super) fn linear_to_heads<S: Simd>(
     simd: S,
@@ -104,15 +106,16 @@ pub(super) fn linear_to_heads<S: Simd>(
 ) {
     let panel_width = S::panel_width();
     let rows = strip.len() / panel_width;
+    let first_value_panel = matrix.n_panels() / 3 * 2;
     for panel in 0..matrix.n_panels() {
         matrix.multiply_panel(simd, input, panel, strip);
+        let width = if panel < first_value_panel { target.width } else { panel_width };
         let column = panel * panel_width;
-        let (head, offset) = (column / target.width, column % target.width);
-        let start = (head * target.tokens + target.first) * target.width;
+        let (part, offset) = (column / width, column % width);
         // SAFETY: blocks have rows of their own.
-        let head_rows = unsafe { target.heads.range(start, rows * target.width) };
+        let part_rows = unsafe { target.heads.range((part * target.tokens + target.first) * width, rows * width) };
         let bias = matrix.panel_bias(panel);
-        for (row, sums) in head_rows.chunks_exact_mut(target.width).zip(strip.chunks_exact(panel_width)) {
+        for (row, sums) in part_rows.chunks_exact_mut(width).zip(strip.chunks_exact(panel_width)) {
             finish_row(simd, sums, bias, &mut row[offset..][..panel_width], Replace);
         }
     }
