@@ -34,23 +34,17 @@ pub(super) fn marker(line: &Line<'_>) -> Option<Marker> {
     let lower = lower(head);
     let forwarded = FORWARDED.iter().any(|stem| lower.contains(stem));
     if dashes >= 2 {
-        let rest_is_block =
-            head.len() < inner.len() || text.ends_with(['-', '_', '=', '—', '–', '*']);
+        let rest_is_block = head.len() < inner.len() || text.ends_with(['-', '_', '=', '—', '–', '*']);
         if forwarded && rest_is_block {
             return Some(Marker::Forwarded);
         }
-        return ORIGINAL
-            .iter()
-            .any(|phrase| lower.contains(phrase))
-            .then_some(Marker::Original);
+        return ORIGINAL.iter().any(|phrase| lower.contains(phrase)).then_some(Marker::Original);
     }
     if forwarded && inner.ends_with([':', '：']) {
         return Some(Marker::MaybeForwarded);
     }
     // Some programs write the phrase alone.
-    ORIGINAL
-        .contains(&lower.trim_end_matches([':', ' ']))
-        .then_some(Marker::Original)
+    ORIGINAL.contains(&lower.trim_end_matches([':', ' '])).then_some(Marker::Original)
 }
 
 /// A line of nothing but dashes or the like, long enough to separate something.
@@ -60,10 +54,7 @@ pub(super) fn is_rule(text: &str) -> bool {
 
 /// A line of nothing but the characters that people draw lines with.
 pub(super) fn is_punctuation(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
+    !text.is_empty() && text.chars().all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
 }
 
 /// A few words between dashes: `-------- Oprindelig besked --------`.
@@ -72,10 +63,7 @@ pub(super) fn is_dashed(text: &str) -> bool {
 }
 
 fn leading_dashes(text: &str) -> usize {
-    text.chars()
-        .take_while(|c| is_dash_or_blank(*c))
-        .filter(|c| !c.is_whitespace())
-        .count()
+    text.chars().take_while(|c| is_dash_or_blank(*c)).filter(|c| !c.is_whitespace()).count()
 }
 
 fn is_dash_or_blank(c: char) -> bool {
@@ -88,9 +76,7 @@ pub(super) fn asks_to_reply_above(lines: &[Line<'_>], index: usize) -> bool {
         return false;
     };
     // Sentences of people mention the phrase too; helpdesks decorate it or give it a line of its own.
-    let next = lines
-        .get(index + 1)
-        .filter(|next| next.depth == line.depth && next.text.len() < 100);
+    let next = lines.get(index + 1).filter(|next| next.depth == line.depth && next.text.len() < 100);
     let joined = format!("{} {}", line.text, next.map_or("", |next| next.text)).to_lowercase();
     let own = line.text.to_lowercase();
     REPLY_ABOVE.iter().any(|phrase| {
@@ -107,14 +93,8 @@ mod tests {
     #[test]
     fn dashes_make_a_marker_and_prose_does_not() {
         for (text, expected) in [
-            (
-                "---------- Forwarded message ---------",
-                Some(Marker::Forwarded),
-            ),
-            (
-                "-------- Välitetty viesti / Fwd.Msg --------",
-                Some(Marker::Forwarded),
-            ),
+            ("---------- Forwarded message ---------", Some(Marker::Forwarded)),
+            ("-------- Välitetty viesti / Fwd.Msg --------", Some(Marker::Forwarded)),
             ("-----Ursprüngliche Nachricht-----", Some(Marker::Original)),
             ("Begin forwarded message:", Some(Marker::MaybeForwarded)),
             ("I have forwarded the message to my boss.", None),
