@@ -10,28 +10,51 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::artifact::{Router, load_router};
+use crate::config::{Config, ModelConfig, Overrides, environment};
 use crate::inference::DeviceChoice;
+use crate::telemetry;
 
-/// Which router, on what.
+/// Which settings, which router, on what. A flag wins over the environment, that over the file.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ModelArgs {
-    /// Directory of the router; `models/...` is also looked for beside the program and in /usr/share/postroom.
-    #[arg(long, value_name = "DIR", default_value = "models/crumb")]
-    pub router: PathBuf,
-    /// Where the network runs: auto, cpu or cuda:N.
-    #[arg(long, default_value = "auto")]
-    pub device: DeviceChoice,
-    /// Threads of the network; 0 takes what the machine gives this process.
-    #[arg(long, default_value_t = 0)]
-    pub threads: usize,
+    /// File with settings; config/default.toml documents them all.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Directory of the router [default: models/crumb]; also looked for beside the program and in /usr/share/postroom.
+    #[arg(long, value_name = "DIR")]
+    router: Option<PathBuf>,
+    /// Where the network runs: auto, cpu or cuda:N [default: auto].
+    #[arg(long)]
+    device: Option<DeviceChoice>,
+    /// Threads of the network; 0 takes what the machine gives this process [default: 0].
+    #[arg(long)]
+    threads: Option<usize>,
 }
 
 impl ModelArgs {
-    pub(super) fn load(&self) -> anyhow::Result<Router> {
-        set_threads(self.threads)?;
-        let device = self.device.open()?;
-        Ok(load_router(&find(&self.router), DType::F32, &device)?)
+    /// The settings in force, with the log started; `more` adds flags of one command.
+    pub(super) fn config(&self, more: Overrides) -> anyhow::Result<Config> {
+        let overrides = Overrides { router: self.router.clone(), device: self.device, threads: self.threads, ..more };
+        let config = Config::load(self.config.as_deref(), environment(), &overrides)?;
+        telemetry::init(&config.telemetry)?;
+        Ok(config)
     }
+}
+
+/// Loads the router of the settings onto its device.
+pub(super) fn load(config: &ModelConfig) -> anyhow::Result<Router> {
+    set_threads(config.threads)?;
+    let device = config.device.open()?;
+    let router = load_router(&find(&config.router), DType::F32, &device)?;
+    if !router.info.unknown_tensors.is_empty() {
+        tracing::warn!(tensors = ?router.info.unknown_tensors, "the encoder's file holds tensors that nobody reads");
+    }
+    tracing::info!(
+        engine = router.classifier.encoder().engine(),
+        threads = rayon::current_num_threads(),
+        "network loaded"
+    );
+    Ok(router)
 }
 
 /// Sizes the thread pool once. Without a number the standard library counts what cgroup and affinity allow.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::common::{ModelArgs, Progress};
+use super::common::{ModelArgs, Progress, load};
+use crate::config::Overrides;
 use crate::dataset::read_jsonl;
-use crate::email::CleanOptions;
 use crate::evaluation::{Evaluation, evaluate};
 
 /// Arguments of `postroom eval`.
@@ -24,10 +24,11 @@ pub(super) struct EvalArgs {
 }
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
+    let config = args.model.config(Overrides::default())?;
     let examples = read_jsonl(&args.data, None)?;
-    let router = args.model.load()?;
+    let router = load(&config.model)?;
     let mut progress = Progress::new("judging");
-    let evaluation = evaluate(&router, &examples, &CleanOptions::default(), &mut |done, all| progress.tell(done, all))?;
+    let evaluation = evaluate(&router, &examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&evaluation)?);
     } else {

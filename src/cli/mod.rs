@@ -6,9 +6,11 @@ mod card;
 mod clean;
 mod common;
 mod eval;
+mod healthcheck;
 mod heatmap;
 mod input;
 mod route;
+mod serve;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -23,6 +25,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve over HTTP.
+    Serve(serve::ServeArgs),
     /// Route one mail from a file or standard input.
     Route(route::RouteArgs),
     /// Show what the attention heads looked at in one mail.
@@ -33,6 +37,8 @@ enum Command {
     Train(train::TrainArgs),
     /// Judge a router on labelled mail.
     Eval(eval::EvalArgs),
+    /// Ask a running service whether it is ready; for containers.
+    Healthcheck(healthcheck::HealthcheckArgs),
 }
 
 /// Runs the command that the arguments name.
@@ -46,6 +52,8 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Clean(args) => clean::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Healthcheck(args) => healthcheck::run(&args),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use clap::Args;
 
-use super::common::ModelArgs;
+use super::common::{ModelArgs, load};
 use super::heatmap;
 use super::input::InputArgs;
+use crate::config::Overrides;
 use crate::explain::{Heads, Layers, Reduce, Rows, Special};
-use crate::routing::{AttentionRequest, Decision, Outcome, RoutingConfig, RoutingService};
+use crate::routing::{AttentionRequest, Decision, Outcome, RoutingService};
 
 /// Arguments of `postroom route`.
 #[derive(Debug, Args)]
@@ -24,8 +25,9 @@ pub(super) struct RouteArgs {
 }
 
 pub(super) fn route(args: &RouteArgs) -> anyhow::Result<()> {
+    let config = args.model.config(Overrides::default())?;
     let mail = args.input.read()?;
-    let service = RoutingService::start(args.model.load()?, RoutingConfig::default())?;
+    let service = RoutingService::start(load(&config.model)?, config.routing)?;
     let decision = block_on(service.route(mail))??;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&decision)?);
@@ -92,8 +94,9 @@ fn parse_word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 pub(super) fn attend(args: &AttendArgs) -> anyhow::Result<()> {
+    let config = args.model.config(Overrides::default())?;
     let mail = args.input.read()?;
-    let service = RoutingService::start(args.model.load()?, RoutingConfig::default())?;
+    let service = RoutingService::start(load(&config.model)?, config.routing)?;
     let request = AttentionRequest {
         layers: args.layers.clone(),
         heads: args.heads.clone(),

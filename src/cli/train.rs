@@ -18,6 +18,7 @@ use crate::dataset::read_jsonl;
 use crate::evaluation::evaluate;
 use crate::inference::DeviceChoice;
 use crate::queues::Queue;
+use crate::telemetry::{self, TelemetryConfig};
 use crate::training::{Backbone, Trained, TrainingConfig, train};
 
 /// Arguments of `postroom train`.
@@ -65,6 +66,7 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         Some(path) => read_toml(path)?,
         None => TrainingConfig::default(),
     };
+    telemetry::init(&TelemetryConfig::default())?;
     let examples = read_jsonl(&args.data, args.group_from_id)?;
     set_threads(args.threads)?;
     let device = args.device.open()?;

@@ -35,7 +35,11 @@ pub(super) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(source: &'a str) -> Self {
-        Self { source, no_more_comment_ends: false, no_more_end_tags: Vec::new() }
+        Self {
+            source,
+            no_more_comment_ends: false,
+            no_more_end_tags: Vec::new(),
+        }
     }
 
     /// Reads what stands at the `<` at byte `at`.
@@ -76,7 +80,11 @@ impl<'a> Scanner<'a> {
         if rest.starts_with('>') {
             return Markup::Comment(from + 1);
         }
-        let end = if self.no_more_comment_ends { None } else { rest.find("-->") };
+        let end = if self.no_more_comment_ends {
+            None
+        } else {
+            rest.find("-->")
+        };
         match end {
             Some(offset) => Markup::Comment(from + offset + 3),
             // Never closed: browsers drop the rest of the mail, we only drop the opening.
@@ -88,7 +96,9 @@ impl<'a> Scanner<'a> {
     }
 
     fn bogus_comment(&self, at: usize) -> Markup<'a> {
-        self.source[at..].find('>').map_or(Markup::Text, |offset| Markup::Comment(at + offset + 1))
+        self.source[at..]
+            .find('>')
+            .map_or(Markup::Text, |offset| Markup::Comment(at + offset + 1))
     }
 
     fn tag(&self, name_start: usize, is_end: bool) -> Markup<'a> {
@@ -117,7 +127,10 @@ impl<'a> Scanner<'a> {
                 b'>' => return Some(at),
                 quote @ (b'"' | b'\'') if is_value_start(bytes, at) => {
                     let value = &bytes[at + 1..];
-                    at += 1 + value.iter().position(|byte| byte == quote).map_or(0, |offset| offset + 1);
+                    at += 1 + value
+                        .iter()
+                        .position(|byte| byte == quote)
+                        .map_or(0, |offset| offset + 1);
                 }
                 _ => at += 1,
             }
@@ -127,7 +140,11 @@ impl<'a> Scanner<'a> {
 
 /// A quote opens a value only after `=`.
 fn is_value_start(bytes: &[u8], at: usize) -> bool {
-    bytes[..at].iter().rev().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'=')
+    bytes[..at]
+        .iter()
+        .rev()
+        .find(|byte| !byte.is_ascii_whitespace())
+        == Some(&b'=')
 }
 
 /// The attributes of a tag as name and value, in order.
@@ -138,7 +155,9 @@ pub(super) fn attributes(source: &str) -> impl Iterator<Item = (&str, &str)> {
         if rest.is_empty() {
             return None;
         }
-        let name_end = rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/')).unwrap_or(rest.len());
+        let name_end = rest
+            .find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/'))
+            .unwrap_or(rest.len());
         let name_end = if name_end == 0 { 1 } else { name_end };
         let name = &rest[..name_end];
         rest = rest[name_end..].trim_start_matches(|c: char| c.is_ascii_whitespace());
@@ -154,7 +173,9 @@ pub(super) fn attributes(source: &str) -> impl Iterator<Item = (&str, &str)> {
                 &value[1..=length]
             }
             None => {
-                let length = value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len());
+                let length = value
+                    .find(|c: char| c.is_ascii_whitespace())
+                    .unwrap_or(value.len());
                 rest = &value[length..];
                 &value[..length]
             }
@@ -170,7 +191,9 @@ mod tests {
     #[test]
     fn tags_end_at_their_own_bracket() {
         let source = "<a title=\"x > y\" b='c'>text";
-        let Markup::Tag(tag) = Scanner::new(source).markup(0) else { panic!("a tag") };
+        let Markup::Tag(tag) = Scanner::new(source).markup(0) else {
+            panic!("a tag")
+        };
         assert_eq!((tag.name, &source[tag.end..]), ("a", "text"));
         let pairs: Vec<_> = attributes(tag.attributes).collect();
         assert_eq!(pairs, [("title", "x > y"), ("b", "c")]);
@@ -179,10 +202,18 @@ mod tests {
     #[test]
     fn broken_markup_stays_text_or_costs_only_itself() {
         assert!(matches!(Scanner::new("< b").markup(0), Markup::Text));
-        assert!(matches!(Scanner::new("<!-- never closed").markup(0), Markup::Comment(4)));
+        assert!(matches!(
+            Scanner::new("<!-- never closed").markup(0),
+            Markup::Comment(4)
+        ));
         let source = "<p class=\"open>text";
-        let Markup::Tag(tag) = Scanner::new(source).markup(0) else { panic!("a tag") };
+        let Markup::Tag(tag) = Scanner::new(source).markup(0) else {
+            panic!("a tag")
+        };
         assert_eq!(&source[tag.end..], "text");
-        assert_eq!(attributes("= x=1").collect::<Vec<_>>(), [("=", ""), ("x", "1")]);
+        assert_eq!(
+            attributes("= x=1").collect::<Vec<_>>(),
+            [("=", ""), ("x", "1")]
+        );
     }
 }

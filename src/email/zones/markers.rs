@@ -1,6 +1,10 @@
 //! Lines that announce an earlier mail without saying when or from whom: dashes around "Original message", a
 //! bare rule, "reply above this line".
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::lines::Line;
 use super::words::{FORWARDED, ORIGINAL, REPLY_ABOVE, lower};
 
@@ -18,6 +22,9 @@ pub(super) enum Marker {
 /// Longer lines are prose that mentions a forwarded message.
 const MAX_MARKER: usize = 120;
 
+/// Longer than any "original message" that stands alone.
+const MAX_PHRASE: usize = 48;
+
 /// Reads a line as marker.
 pub(super) fn marker(line: &Line<'_>) -> Option<Marker> {
     let text = line.text;
@@ -31,20 +38,29 @@ pub(super) fn marker(line: &Line<'_>) -> Option<Marker> {
     if head.len() > MAX_MARKER {
         return None;
     }
+    let colon = inner.ends_with([':', '：']);
+    if dashes < 2 && !colon && inner.len() > MAX_PHRASE {
+        return None;
+    }
     let lower = lower(head);
-    let forwarded = FORWARDED.iter().any(|stem| lower.contains(stem));
+    let forwarded = || FORWARDED.iter().any(|stem| lower.contains(stem));
     if dashes >= 2 {
-        let rest_is_block = head.len() < inner.len() || text.ends_with(['-', '_', '=', '—', '–', '*']);
-        if forwarded && rest_is_block {
+        let closed = head.len() < inner.len() || text.ends_with(['-', '_', '=', '—', '–', '*']);
+        if closed && forwarded() {
             return Some(Marker::Forwarded);
         }
-        return ORIGINAL.iter().any(|phrase| lower.contains(phrase)).then_some(Marker::Original);
+        return ORIGINAL
+            .iter()
+            .any(|phrase| lower.contains(phrase))
+            .then_some(Marker::Original);
     }
-    if forwarded && inner.ends_with([':', '：']) {
+    if colon && forwarded() {
         return Some(Marker::MaybeForwarded);
     }
     // Some programs write the phrase alone.
-    ORIGINAL.contains(&lower.trim_end_matches([':', ' '])).then_some(Marker::Original)
+    ORIGINAL
+        .contains(&lower.trim_end_matches([':', ' ']))
+        .then_some(Marker::Original)
 }
 
 /// A line of nothing but dashes or the like, long enough to separate something.
@@ -54,7 +70,10 @@ pub(super) fn is_rule(text: &str) -> bool {
 
 /// A line of nothing but the characters that people draw lines with.
 pub(super) fn is_punctuation(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
 }
 
 /// A few words between dashes: `-------- Oprindelig besked --------`.
@@ -63,26 +82,42 @@ pub(super) fn is_dashed(text: &str) -> bool {
 }
 
 fn leading_dashes(text: &str) -> usize {
-    text.chars().take_while(|c| is_dash_or_blank(*c)).filter(|c| !c.is_whitespace()).count()
+    text.chars()
+        .take_while(|c| is_dash_or_blank(*c))
+        .filter(|c| !c.is_whitespace())
+        .count()
 }
 
 fn is_dash_or_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '-' | '_' | '=' | '*' | '—' | '–' | '―' | '─' | '━')
 }
 
-/// Whether the line, or it and the next one that the client wrapped, asks to reply above it.
+static ABOVE: LazyLock<Regex> = LazyLock::new(|| {
+    let phrases: Vec<_> = REPLY_ABOVE
+        .iter()
+        .map(|phrase| regex::escape(phrase))
+        .collect();
+    Regex::new(&format!("(?i){}", phrases.join("|"))).expect("the pattern is constant")
+});
+
+/// Whether the line, or it and the next one that the client wrapped, asks to reply above it. The phrase starts
+/// near the front of the line: helpdesks put little before it, sentences that mention it do.
 pub(super) fn asks_to_reply_above(lines: &[Line<'_>], index: usize) -> bool {
     let Some(line) = lines.get(index).filter(|line| line.text.len() < 200) else {
         return false;
     };
-    // Sentences of people mention the phrase too; helpdesks decorate it or give it a line of its own.
-    let next = lines.get(index + 1).filter(|next| next.depth == line.depth && next.text.len() < 100);
-    let joined = format!("{} {}", line.text, next.map_or("", |next| next.text)).to_lowercase();
-    let own = line.text.to_lowercase();
-    REPLY_ABOVE.iter().any(|phrase| {
-        let start = joined.find(phrase).or_else(|| own.find(phrase));
-        start.is_some_and(|at| at < line.text.len() && at < 60)
-    })
+    let starts_early = |text: &str| {
+        ABOVE
+            .find(text)
+            .is_some_and(|found| found.start() < line.text.len().min(60))
+    };
+    let next = lines
+        .get(index + 1)
+        .filter(|next| next.depth == line.depth && (1..100).contains(&next.text.len()));
+    match next {
+        Some(next) => starts_early(&format!("{} {}", line.text, next.text)),
+        None => starts_early(line.text),
+    }
 }
 
 #[cfg(test)]
@@ -93,8 +128,14 @@ mod tests {
     #[test]
     fn dashes_make_a_marker_and_prose_does_not() {
         for (text, expected) in [
-            ("---------- Forwarded message ---------", Some(Marker::Forwarded)),
-            ("-------- Välitetty viesti / Fwd.Msg --------", Some(Marker::Forwarded)),
+            (
+                "---------- Forwarded message ---------",
+                Some(Marker::Forwarded),
+            ),
+            (
+                "-------- Välitetty viesti / Fwd.Msg --------",
+                Some(Marker::Forwarded),
+            ),
             ("-----Ursprüngliche Nachricht-----", Some(Marker::Original)),
             ("Begin forwarded message:", Some(Marker::MaybeForwarded)),
             ("I have forwarded the message to my boss.", None),

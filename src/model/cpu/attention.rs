@@ -77,7 +77,7 @@ impl Kernel for HeadAttention<'_> {
                     result_stride: padded_tokens,
                     rows,
                     accumulate: false,
-                    prefetch: panel.as_ptr().wrapping_add(panel.len()),
+                    next: &[],
                 });
             }
             let mut scales = [0.0; QUERIES];
@@ -103,7 +103,7 @@ impl Kernel for HeadAttention<'_> {
                     result_stride: panel_width,
                     rows,
                     accumulate: false,
-                    prefetch: self.values.as_ptr(),
+                    next: &[],
                 });
                 let columns = panel_width.min(self.d_k.saturating_sub(column));
                 let strip_rows = strip.chunks_exact(panel_width).zip(&scales[..rows]);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::attention::{ContextColumns, HeadAttention};
 use super::disjoint::DisjointSlice;
-use super::linear::{HeadRows, linear_add, linear_gelu, linear_to_heads};
+use super::linear::{AddTo, Gelu, HeadRows, linear, linear_to_heads};
 use super::scratch::{Scratch, WorkerScratch};
 use super::simd::{Isa, Kernel, Simd};
 use super::tasks::for_each_task;
@@ -199,7 +199,7 @@ impl Kernel for Block<'_> {
         }
         if let Some(layer) = weights.layers.get(self.layer) {
             let strip = self.worker.strip.at_least(self.input_ids.len() * S::panel_width());
-            linear_to_heads(simd, &layer.queries_keys_values, self.hidden_states, self.heads, strip);
+            linear_to_heads(simd, &layer.queries_keys_values, self.hidden_states, strip, self.heads);
         }
     }
 }
@@ -226,12 +226,12 @@ impl Block<'_> {
     fn finish_layer<S: Simd>(&mut self, simd: S, layer: &LayerWeights) {
         let rows = self.input_ids.len();
         let strip = self.worker.strip.at_least(rows * S::panel_width());
-        linear_add(simd, &layer.attention_output, self.context, self.hidden_states, strip);
+        linear(simd, &layer.attention_output, self.context, strip, self.hidden_states, AddTo);
         layer.attention_norm.normalise_rows(simd, self.hidden_states);
 
         let intermediate = self.worker.intermediate.at_least(rows * self.encoder.shape.d_ff);
-        linear_gelu(simd, &layer.intermediate, self.hidden_states, intermediate, strip);
-        linear_add(simd, &layer.output, intermediate, self.hidden_states, strip);
+        linear(simd, &layer.intermediate, self.hidden_states, strip, intermediate, Gelu);
+        linear(simd, &layer.output, intermediate, strip, self.hidden_states, AddTo);
         layer.output_norm.normalise_rows(simd, self.hidden_states);
     }
 }

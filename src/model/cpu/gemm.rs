@@ -4,7 +4,7 @@
 //! time. Each value of the result is one accumulator that adds its products in the order of the inner dimension, however the work
 //! is cut into tiles, blocks and threads: a row's result depends on nothing but that row.
 
-use super::aligned::AlignedBuffer;
+use super::aligned::{AlignedBuffer, LINE};
 use super::simd::{Isa, Kernel, Simd};
 
 /// Inner dimension walked at a time, so that this part of a panel stays in the first-level cache while all rows pass over it.
@@ -70,6 +70,7 @@ impl PackedMatrix {
         let rows = input.len() / self.inputs;
         for start in (0..self.inputs).step_by(DEPTH_BLOCK) {
             let depth = DEPTH_BLOCK.min(self.inputs - start);
+            let following = &from_here[(start + depth) * width..];
             simd.run(Product {
                 left: &input[start..],
                 left_stride: self.inputs,
@@ -80,8 +81,8 @@ impl PackedMatrix {
                 result_stride: width,
                 rows,
                 accumulate: start > 0,
-                // What comes next in memory is what is multiplied next.
-                prefetch: from_here[start * width..].as_ptr().wrapping_add(depth * width),
+                // What follows in memory is what is multiplied next.
+                next: &following[..following.len().min(depth * width)],
             });
         }
     }
@@ -103,8 +104,8 @@ pub(super) struct Product<'a> {
     pub(super) rows: usize,
     /// Adds to `result` instead of overwriting it.
     pub(super) accumulate: bool,
-    /// Where the next product's right operand starts; any address will do.
-    pub(super) prefetch: *const f32,
+    /// What to bring near meanwhile: the right operand of the product after this one.
+    pub(super) next: &'a [f32],
 }
 
 impl Kernel for Product<'_> {
@@ -125,7 +126,7 @@ impl Kernel for Product<'_> {
         // Tiles of nearly equal height: a last tile of one or two rows would wait on the latency of its few accumulators.
         let n_tiles = self.rows.div_ceil(S::MAX_ROWS);
         let (height, higher) = (self.rows / n_tiles, self.rows % n_tiles);
-        let lines_per_step = if n_tiles < 4 { 2 } else { 1 };
+        let prefetch_step = (self.next.len() / (n_tiles * self.depth.div_ceil(UNROLL))).min(PREFETCHES * LINE);
         let mut first_row = 0;
         for i in 0..n_tiles {
             let rows = height + usize::from(i < higher);
@@ -138,7 +139,8 @@ impl Kernel for Product<'_> {
                 result: self.result[first_row * self.result_stride..].as_mut_ptr(),
                 result_stride: self.result_stride,
                 accumulate: self.accumulate,
-                prefetch: self.prefetch.wrapping_add(i * self.depth / UNROLL * PREFETCH_STEP * lines_per_step),
+                prefetch: self.next.as_ptr().wrapping_add(i * (self.depth / UNROLL) * prefetch_step),
+                prefetch_step,
             };
             // SAFETY: the three assertions above cover every row of every tile.
             unsafe { tile.run_rows(simd, rows) }
@@ -147,10 +149,10 @@ impl Kernel for Product<'_> {
     }
 }
 
-/// Steps of the inner dimension per loop iteration; each iteration prefetches one cache line.
+/// Steps of the inner dimension per loop iteration.
 const UNROLL: usize = 4;
-/// f32 values per prefetch.
-const PREFETCH_STEP: usize = super::aligned::LINE;
+/// Cache lines prefetched per loop iteration.
+const PREFETCHES: usize = 2;
 
 /// One register tile of a [`Product`].
 struct Tile {
@@ -163,6 +165,8 @@ struct Tile {
     result_stride: usize,
     accumulate: bool,
     prefetch: *const f32,
+    /// Values by which `prefetch` moves in each loop iteration.
+    prefetch_step: usize,
 }
 
 impl Tile {
@@ -228,10 +232,12 @@ impl Tile {
                 for i in 0..UNROLL {
                     add_products(simd, &mut sums, left.add(i), self.left_stride, right.add(i * self.right_stride));
                 }
-                simd.prefetch(prefetch);
+                for i in 0..PREFETCHES {
+                    simd.prefetch(prefetch.wrapping_add(i * self.prefetch_step / PREFETCHES));
+                }
                 left = left.add(UNROLL);
                 right = right.add(UNROLL * self.right_stride);
-                prefetch = prefetch.wrapping_add(PREFETCH_STEP);
+                prefetch = prefetch.wrapping_add(self.prefetch_step);
             }
             for i in 0..self.depth % UNROLL {
                 add_products(simd, &mut sums, left.add(i), self.left_stride, right.add(i * self.right_stride));

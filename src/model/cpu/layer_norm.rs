@@ -24,24 +24,9 @@ impl LayerNorm {
     #[inline(always)]
     fn normalise<S: Simd>(&self, simd: S, row: &mut [f32]) {
         let d_model = row.len() as f32;
-        let mean = sum_of(
-            simd,
-            row,
-            #[inline(always)]
-            |x, sum| simd.add(sum, x),
-            |x| x,
-        ) / d_model;
+        let mean = deviations(simd, row, 0.0, Power::One) / d_model;
+        let variance = deviations(simd, row, mean, Power::Two) / d_model;
         let means = simd.splat(mean);
-        let variance = sum_of(
-            simd,
-            row,
-            #[inline(always)]
-            |x, sum| {
-                let deviation = simd.sub(x, means);
-                simd.mul_add(deviation, deviation, sum)
-            },
-            |x| (x - mean) * (x - mean),
-        ) / d_model;
         let scale = 1.0 / (variance + self.eps).sqrt();
 
         let scales = simd.splat(scale);
@@ -58,21 +43,28 @@ impl LayerNorm {
     }
 }
 
-/// The sum of each value's term over a row: of whole vectors as `add` adds them, of the rest as `term` gives them.
+enum Power {
+    One,
+    Two,
+}
+
+/// The sum of `(x - center)^power` over a row.
 #[inline(always)]
-fn sum_of<S: Simd>(simd: S, row: &[f32], add: impl Fn(S::V, S::V) -> S::V, term: impl Fn(f32) -> f32) -> f32 {
+fn deviations<S: Simd>(simd: S, row: &[f32], center: f32, power: Power) -> f32 {
+    let centers = simd.splat(center);
     // Four independent sums hide the latency of the additions.
     let mut sums = [simd.splat(0.0); 4];
-    let fours = row.chunks_exact(4 * S::LANES);
-    let vectors = fours.remainder().chunks_exact(S::LANES);
-    let rest: f32 = vectors.remainder().iter().map(|&x| term(x)).sum();
-    for four in fours {
-        for (x, sum) in four.chunks_exact(S::LANES).zip(&mut sums) {
-            *sum = add(simd.read(x), *sum);
+    let mut rest = 0.0;
+    for four in row.chunks(4 * S::LANES) {
+        let vectors = four.chunks_exact(S::LANES);
+        for &x in vectors.remainder() {
+            let x = x - center;
+            rest += if matches!(power, Power::One) { x } else { x * x };
         }
-    }
-    for (x, sum) in vectors.zip(&mut sums) {
-        *sum = add(simd.read(x), *sum);
+        for (x, sum) in vectors.zip(&mut sums) {
+            let x = simd.sub(simd.read(x), centers);
+            *sum = if matches!(power, Power::One) { simd.add(x, *sum) } else { simd.mul_add(x, x, *sum) };
+        }
     }
     simd.sum(simd.add(simd.add(sums[0], sums[1]), simd.add(sums[2], sums[3]))) + rest
 }

@@ -15,11 +15,13 @@ mod gelu;
 mod gemm;
 mod layer_norm;
 mod linear;
+mod probe;
 mod scratch;
 mod simd;
 mod tasks;
 mod weights;
 
 pub use encoder::{CpuEncoder, WindowMap};
+pub use probe::GemmProbe;
 pub use scratch::Scratch;
 pub use weights::EncoderShape;
