@@ -31,6 +31,7 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
     range("server.idle_timeout_ms", server.idle_timeout_ms, 1, MAX_MS)?;
     range("server.body_timeout_ms", server.body_timeout_ms, 1, MAX_MS)?;
     range("server.request_timeout_ms", server.request_timeout_ms, 1, MAX_MS)?;
+    range("server.drain_delay_ms", server.drain_delay_ms, 0, MAX_MS)?;
     range("server.drain_timeout_ms", server.drain_timeout_ms, 0, MAX_MS)?;
 
     range("model.threads", config.model.threads, 0, 1024)?;

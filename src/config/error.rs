@@ -91,7 +91,7 @@ pub enum ConfigError {
 }
 
 fn did_you_mean(nearest: Option<&String>) -> String {
-    nearest.map_or_else(String::new, |nearest| format!(", did you mean `{nearest}`?"))
+    nearest.map_or_else(String::new, |nearest| format!(" (did you mean `{nearest}`?)"))
 }
 
 /// The candidate most like `given`, where any is like it at all.

@@ -49,9 +49,9 @@ mod tests {
     use super::super::Config;
     use super::*;
 
-    fn keys(table: Table) -> Vec<String> {
+    fn keys(table: &Table) -> Vec<String> {
         let mut found = BTreeMap::new();
-        walk(&table, &mut Vec::new(), &mut found);
+        walk(table, &mut Vec::new(), &mut found);
         found.into_keys().collect()
     }
 
@@ -65,7 +65,7 @@ mod tests {
         // Unset settings are left out when written, so they are set here.
         let mut config = Config::default();
         config.routing.policy.threshold = Some(0.5);
-        assert_eq!(keys(schema()), keys(Table::try_from(&config).unwrap()));
+        assert_eq!(keys(&schema()), keys(&Table::try_from(&config).unwrap()));
         assert!(schema().try_into::<Config>().is_ok());
     }
 

@@ -25,7 +25,9 @@ pub struct ServerConfig {
     pub body_timeout_ms: u64,
     /// How long a request may take in all, in milliseconds.
     pub request_timeout_ms: u64,
-    /// How long requests in flight may take to end after a signal to stop, in milliseconds.
+    /// How long new requests are still taken after a signal to stop, while readiness is false already, in milliseconds.
+    pub drain_delay_ms: u64,
+    /// How long requests in flight may take to end once the port is closed, in milliseconds.
     pub drain_timeout_ms: u64,
 }
 
@@ -40,6 +42,7 @@ impl Default for ServerConfig {
             idle_timeout_ms: 75_000,
             body_timeout_ms: 10_000,
             request_timeout_ms: 30_000,
+            drain_delay_ms: 0,
             drain_timeout_ms: 30_000,
         }
     }
@@ -56,6 +59,10 @@ impl ServerConfig {
 
     pub(super) fn request_timeout(&self) -> Duration {
         Duration::from_millis(self.request_timeout_ms)
+    }
+
+    pub(super) fn drain_delay(&self) -> Duration {
+        Duration::from_millis(self.drain_delay_ms)
     }
 
     pub(super) fn drain_timeout(&self) -> Duration {

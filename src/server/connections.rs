@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use super::Handle;
 use super::app::app;
 
-/// Serves until `shutdown` resolves; then readiness goes false, the port closes, requests in flight are answered and the
-/// model's queue runs empty, all within `drain_timeout_ms`.
+/// Serves until `shutdown` resolves. Then readiness goes false, and after `drain_delay_ms` the port closes, requests in
+/// flight are answered and the model's queue runs empty, all within `drain_timeout_ms`.
 ///
 /// # Errors
 /// Where the listener has no local address. Errors of single connections never end the service.
@@ -29,11 +29,16 @@ pub async fn serve(listener: TcpListener, server: Handle, shutdown: impl Future<
     let places = Arc::new(Semaphore::new(server.config().max_connections));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
-    tokio::pin!(shutdown);
+    let stop = async {
+        shutdown.await;
+        server.stop();
+        tokio::time::sleep(server.config().drain_delay()).await;
+    };
+    tokio::pin!(stop);
     loop {
         tokio::select! {
             biased;
-            () = &mut shutdown => break,
+            () = &mut stop => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             (stream, place) = accept(&listener, &places) => {
                 let connection = connection(stream, app.clone(), &server, &graceful);
@@ -46,7 +51,6 @@ pub async fn serve(listener: TcpListener, server: Handle, shutdown: impl Future<
             }
         }
     }
-    server.stop();
     drop(listener);
     drain(&server, graceful, connections).await;
     Ok(())

@@ -109,6 +109,20 @@ async fn a_stop_answers_everything_in_flight_and_takes_nothing_new() {
 }
 
 #[tokio::test]
+async fn during_the_drain_delay_readiness_is_false_and_mail_is_still_taken() {
+    let service = fresh_service(RoutingConfig::default());
+    let config = ServerConfig { drain_delay_ms: 2000, ..ServerConfig::default() };
+    let mut server = TestServer::with(config, Some(service)).await;
+    server.tell_to_stop();
+    while server.handle.ready() {
+        tokio::task::yield_now().await;
+    }
+    server.get("/readyz").await.problem(503, "shutting_down");
+    server.answers_good_mail().await;
+    server.stopped().await;
+}
+
+#[tokio::test]
 async fn what_outlasts_the_drain_timeout_is_cut() {
     let service = fresh_service(RoutingConfig::default());
     let config = ServerConfig { drain_timeout_ms: 50, ..ServerConfig::default() };
