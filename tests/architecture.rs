@@ -1,6 +1,6 @@
 //! The floors of ARCHITECTURE.md: a module imports only from floors below its own.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// Modules of one floor that may use another of the same floor.
-const BESIDE: [(&str, &str); 4] =
-    [("artifact", "collate"), ("cli", "config"), ("cli", "telemetry"), ("cli", "shutdown")];
+const BESIDE: [(&str, &str); 5] =
+    [("artifact", "collate"), ("cli", "config"), ("cli", "telemetry"), ("cli", "shutdown"), ("config", "telemetry")];
 
 /// Crates that a module must not name.
 const NEVER: [(&str, &[&str]); 9] = [

@@ -1,6 +1,6 @@
 //! The worked examples of `tests/reference/worked-examples.json`: every number as a test of the public attention functions.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 
 use candle_core::{DType, Device, Tensor};
 use postroom::model::{causal_bias, merge_heads, padding_bias, scaled_dot_product_attention, split_heads};

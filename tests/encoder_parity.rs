@@ -1,6 +1,6 @@
 //! The encoder against a float64 reference on the shipped weights, written by `tests/reference/encoder_numbers.py`.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 
 mod common;
 

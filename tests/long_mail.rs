@@ -1,6 +1,6 @@
 //! Long mail is read to its end, and a mail's logits do not depend on its neighbours.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 
 mod common;
 

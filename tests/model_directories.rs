@@ -1,6 +1,6 @@
 //! Model directories: what loads, and what a damaged or foreign one says.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 
 mod common;
 

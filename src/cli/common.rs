@@ -33,8 +33,9 @@ pub(super) struct ModelArgs {
 
 impl ModelArgs {
     /// The settings in force, with the log started; `more` adds flags of one command.
-    pub(super) fn config(&self, more: Overrides) -> anyhow::Result<Config> {
-        let overrides = Overrides { router: self.router.clone(), device: self.device, threads: self.threads, ..more };
+    pub(super) fn config(&self, more: &Overrides) -> anyhow::Result<Config> {
+        let overrides =
+            Overrides { router: self.router.clone(), device: self.device, threads: self.threads, ..more.clone() };
         let config = Config::load(self.config.as_deref(), environment(), &overrides)?;
         telemetry::init(&config.telemetry)?;
         Ok(config)

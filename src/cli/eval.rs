@@ -24,7 +24,7 @@ pub(super) struct EvalArgs {
 }
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
-    let config = args.model.config(Overrides::default())?;
+    let config = args.model.config(&Overrides::default())?;
     let examples = read_jsonl(&args.data, None)?;
     let router = load(&config.model)?;
     let mut progress = Progress::new("judging");

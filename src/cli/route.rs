@@ -25,7 +25,7 @@ pub(super) struct RouteArgs {
 }
 
 pub(super) fn route(args: &RouteArgs) -> anyhow::Result<()> {
-    let config = args.model.config(Overrides::default())?;
+    let config = args.model.config(&Overrides::default())?;
     let mail = args.input.read()?;
     let service = RoutingService::start(load(&config.model)?, config.routing)?;
     let decision = block_on(service.route(mail))??;
@@ -94,7 +94,7 @@ fn parse_word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 pub(super) fn attend(args: &AttendArgs) -> anyhow::Result<()> {
-    let config = args.model.config(Overrides::default())?;
+    let config = args.model.config(&Overrides::default())?;
     let mail = args.input.read()?;
     let service = RoutingService::start(load(&config.model)?, config.routing)?;
     let request = AttentionRequest {

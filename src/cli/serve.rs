@@ -27,7 +27,7 @@ pub(super) struct ServeArgs {
 }
 
 pub(super) fn run(args: &ServeArgs) -> anyhow::Result<()> {
-    let config = args.model.config(Overrides { host: args.host, port: args.port, ..Overrides::default() })?;
+    let config = args.model.config(&Overrides { host: args.host, port: args.port, ..Overrides::default() })?;
     // Requests wait for the model most of the time: two threads carry thousands of them.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -35,7 +35,6 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         let listener = tokio::net::TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {}:{}", address.0, address.1))?;
-        tracing::info!(address = %listener.local_addr()?, "listening");
         let (model, routing) = (config.model, config.routing);
         let load = move || -> anyhow::Result<_> { Ok(RoutingService::start(load(&model)?, routing)?) };
         server::run(listener, config.server, load, shutdown::signal()).await?;

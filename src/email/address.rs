@@ -4,20 +4,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)*").expect("the pattern is constant")
-});
+static ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)*").expect("the pattern is constant"));
 
 /// Finds the address in `Name <a@b>`; one in brackets wins because a display name may hold another. Also reads
 /// `a@b (Name)`, `Name [mailto:a@b]` or a bare address.
 pub(super) fn find(value: &str) -> Option<&str> {
     let in_brackets = value.find('<').and_then(|at| ADDRESS.find(&value[at..]));
     let found = in_brackets.or_else(|| ADDRESS.find(value))?;
-    Some(
-        found
-            .as_str()
-            .trim_matches(|c: char| matches!(c, '\'' | '.' | '*' | '=')),
-    )
+    Some(found.as_str().trim_matches(|c: char| matches!(c, '\'' | '.' | '*' | '=')))
 }
 
 /// The part before the `@`, in lower case.
@@ -37,11 +32,7 @@ mod tests {
             "ann@x.example (Ann)",
             "Ann [mailto:ann@x.example]",
         ] {
-            assert_eq!(
-                find(value).map(|a| a.trim_start_matches("mailto:")),
-                Some("ann@x.example"),
-                "{value}"
-            );
+            assert_eq!(find(value).map(|a| a.trim_start_matches("mailto:")), Some("ann@x.example"), "{value}");
         }
         assert_eq!(find("Ann"), None);
     }

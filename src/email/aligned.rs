@@ -69,9 +69,7 @@ impl AlignedText {
     /// range has an answer, and both ends of the answer are character boundaries of the posted text.
     #[must_use]
     pub fn posted_range(&self, range: Range<usize>) -> Range<usize> {
-        let start = self
-            .text
-            .floor_char_boundary(range.start.min(self.text.len()));
+        let start = self.text.floor_char_boundary(range.start.min(self.text.len()));
         let end = self.text.ceil_char_boundary(range.end.min(self.text.len()));
         if start >= end {
             let at = self.posted_start(start);
@@ -80,11 +78,7 @@ impl AlignedText {
         let posted_start = self.posted_start(start);
         let last = self.run_at(end - 1);
         let posted_end = self.runs.get(last).map_or(self.posted.len(), |run| {
-            if run.verbatim {
-                run.posted.start + (end - run.text_start)
-            } else {
-                run.posted.end
-            }
+            if run.verbatim { run.posted.start + (end - run.text_start) } else { run.posted.end }
         });
         posted_start..posted_end.max(posted_start)
     }
@@ -94,18 +88,12 @@ impl AlignedText {
             return self.runs.last().map_or(0, |run| run.posted.end);
         }
         let run = &self.runs[self.run_at(at)];
-        if run.verbatim {
-            run.posted.start + (at - run.text_start)
-        } else {
-            run.posted.start
-        }
+        if run.verbatim { run.posted.start + (at - run.text_start) } else { run.posted.start }
     }
 
     /// The index of the run that holds the byte `at` of the cleaned text.
     fn run_at(&self, at: usize) -> usize {
-        self.runs
-            .partition_point(|run| run.text_start <= at)
-            .saturating_sub(1)
+        self.runs.partition_point(|run| run.text_start <= at).saturating_sub(1)
     }
 
     /// Puts another text behind this one, one line break between them on both sides.
@@ -113,11 +101,7 @@ impl AlignedText {
         let separated = !self.posted.is_empty();
         if separated {
             let at = self.posted.len();
-            self.runs.push(Run {
-                text_start: self.text.len(),
-                posted: at..at + 1,
-                verbatim: true,
-            });
+            self.runs.push(Run { text_start: self.text.len(), posted: at..at + 1, verbatim: true });
             self.text.push('\n');
             self.posted.push('\n');
         }
@@ -150,10 +134,7 @@ impl AlignedText {
         debug_assert_eq!(self.text, later.posted);
         let mut builder = AlignedBuilder::new("");
         for (index, run) in later.runs.iter().enumerate() {
-            let text_end = later
-                .runs
-                .get(index + 1)
-                .map_or(later.text.len(), |next| next.text_start);
+            let text_end = later.runs.get(index + 1).map_or(later.text.len(), |next| next.text_start);
             let piece = &later.text[run.text_start..text_end];
             if run.verbatim {
                 self.copy_runs(run.posted.clone(), &mut builder);
@@ -161,11 +142,7 @@ impl AlignedText {
                 builder.push(piece, self.posted_range(run.posted.clone()), false);
             }
         }
-        AlignedText {
-            text: builder.text,
-            runs: builder.runs,
-            posted: self.posted,
-        }
+        AlignedText { text: builder.text, runs: builder.runs, posted: self.posted }
     }
 
     /// Copies a range of this text with its runs.
@@ -174,10 +151,7 @@ impl AlignedText {
         let mut index = self.run_at(at);
         while at < range.end {
             let run = &self.runs[index];
-            let run_end = self
-                .runs
-                .get(index + 1)
-                .map_or(self.text.len(), |next| next.text_start);
+            let run_end = self.runs.get(index + 1).map_or(self.text.len(), |next| next.text_start);
             let end = run_end.min(range.end);
             let posted = if run.verbatim {
                 run.posted.start + (at - run.text_start)..run.posted.start + (end - run.text_start)
@@ -202,11 +176,7 @@ pub(super) struct AlignedBuilder<'a> {
 impl<'a> AlignedBuilder<'a> {
     /// Starts an empty text over the posted one.
     pub(super) fn new(posted: &'a str) -> Self {
-        Self {
-            posted,
-            text: String::with_capacity(posted.len() / 2),
-            runs: Vec::new(),
-        }
+        Self { posted, text: String::with_capacity(posted.len() / 2), runs: Vec::new() }
     }
 
     /// What has been written so far.
@@ -237,11 +207,7 @@ impl<'a> AlignedBuilder<'a> {
 
     /// The finished text.
     pub(super) fn finish(self) -> AlignedText {
-        AlignedText {
-            text: self.text,
-            posted: self.posted.to_owned(),
-            runs: self.runs,
-        }
+        AlignedText { text: self.text, posted: self.posted.to_owned(), runs: self.runs }
     }
 
     fn push(&mut self, text: &str, posted: Range<usize>, verbatim: bool) {
@@ -255,11 +221,7 @@ impl<'a> AlignedBuilder<'a> {
         {
             last.posted.end = posted.end;
         } else {
-            self.runs.push(Run {
-                text_start: self.text.len(),
-                posted,
-                verbatim,
-            });
+            self.runs.push(Run { text_start: self.text.len(), posted, verbatim });
         }
         self.text.push_str(text);
     }
@@ -273,11 +235,7 @@ mod tests {
     fn identity_points_at_itself() {
         let text = AlignedText::identity("grüße");
         assert_eq!(text.posted_range(0..4), 0..4);
-        assert_eq!(
-            text.posted_range(3..4),
-            2..4,
-            "inside a character: the whole character"
-        );
+        assert_eq!(text.posted_range(3..4), 2..4, "inside a character: the whole character");
         assert_eq!(text.posted_range(90..95), 7..7);
     }
 

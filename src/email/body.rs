@@ -27,19 +27,9 @@ pub(super) struct Collected<'p, 'a> {
 
 /// Collects the text of a mail.
 pub(super) fn collect<'p, 'a>(root: &'p Part<'a>, options: &CleanOptions) -> Collected<'p, 'a> {
-    let mut collector = Collector {
-        options,
-        body: Body::default(),
-        calendars: Vec::new(),
-        attached: Vec::new(),
-    };
+    let mut collector = Collector { options, body: Body::default(), calendars: Vec::new(), attached: Vec::new() };
     collector.part(root, true);
-    let Collector {
-        mut body,
-        calendars,
-        attached,
-        ..
-    } = collector;
+    let Collector { mut body, calendars, attached, .. } = collector;
     if body.text.is_blank()
         && let Some(text) = calendars.into_iter().find(|text| !text.trim().is_empty())
     {
@@ -48,38 +38,21 @@ pub(super) fn collect<'p, 'a>(root: &'p Part<'a>, options: &CleanOptions) -> Col
     }
     body.limit(options);
     let attached = attached.first().copied();
-    let inner = attached
-        .and_then(|part| part.children.first())
-        .filter(|_| body.text.is_blank());
+    let inner = attached.and_then(|part| part.children.first()).filter(|_| body.text.is_blank());
     let Some(inner) = inner else {
-        return Collected {
-            body,
-            attached,
-            from_attached: false,
-        };
+        return Collected { body, attached, from_attached: false };
     };
     let mut inner = collect(inner, options).body;
     inner.attachments += body.attachments;
     body.notes.into_iter().for_each(|note| inner.note(note));
     inner.limit(options);
-    Collected {
-        body: inner,
-        attached,
-        from_attached: true,
-    }
+    Collected { body: inner, attached, from_attached: true }
 }
 
 /// The text of HTML or plain text that came as a field.
 pub(super) fn from_field(source: &str, is_html: bool, options: &CleanOptions) -> Body {
     let mut body = Body::default();
-    let (source, cut) = capped(
-        source,
-        if is_html {
-            options.max_html_bytes
-        } else {
-            options.max_body_bytes
-        },
-    );
+    let (source, cut) = capped(source, if is_html { options.max_html_bytes } else { options.max_body_bytes });
     if cut {
         body.note(Note::Truncated);
     }
@@ -114,10 +87,11 @@ impl Body {
     fn add_aligned(&mut self, text: &AlignedText, marks: Vec<Mark>) {
         self.text.append(text);
         let shift = self.text.text().len() - text.text().len();
-        self.marks.extend(marks.into_iter().map(|mark| Mark {
-            range: mark.range.start + shift..mark.range.end + shift,
-            kind: mark.kind,
-        }));
+        self.marks.extend(
+            marks
+                .into_iter()
+                .map(|mark| Mark { range: mark.range.start + shift..mark.range.end + shift, kind: mark.kind }),
+        );
     }
 
     fn absorb(&mut self, other: Body) {
@@ -151,31 +125,21 @@ impl<'p, 'a> Collector<'_, 'p, 'a> {
             "multipart/encrypted" | "application/pgp-encrypted" => self.body.note(Note::Encrypted),
             "multipart/related" => self.related(part),
             "multipart/digest" => self.digest(part),
-            mime if mime.starts_with("multipart/") => part
-                .children
-                .iter()
-                .for_each(|child| self.part(child, false)),
+            mime if mime.starts_with("multipart/") => part.children.iter().for_each(|child| self.part(child, false)),
             "message/rfc822" | "message/global" | "message/news" => {
                 self.attached.push(part);
                 self.body.attachments += 1;
             }
             "application/pkcs7-mime" | "application/x-pkcs7-mime" => {
-                let signed = part
-                    .param("smime-type")
-                    .is_some_and(|kind| kind.eq_ignore_ascii_case("signed-data"));
-                self.body.note(if signed {
-                    Note::Unreadable
-                } else {
-                    Note::Encrypted
-                });
+                let signed = part.param("smime-type").is_some_and(|kind| kind.eq_ignore_ascii_case("signed-data"));
+                self.body.note(if signed { Note::Unreadable } else { Note::Encrypted });
             }
             "text/calendar" => {
                 self.body.attachments += usize::from(part.is_attachment());
                 let text = self.decode(part, self.options.max_body_bytes);
                 self.calendars.push(calendar::text(&text));
             }
-            "text/plain" | "text/html" | "text/markdown" | "text/enriched" | "text/richtext"
-            | "text/x-amp-html"
+            "text/plain" | "text/html" | "text/markdown" | "text/enriched" | "text/richtext" | "text/x-amp-html"
                 if is_root || !part.is_attachment() =>
             {
                 self.text(part);
@@ -186,29 +150,12 @@ impl<'p, 'a> Collector<'_, 'p, 'a> {
 
     fn text(&mut self, part: &Part<'_>) {
         let is_html = !matches!(part.mime(), "text/plain" | "text/markdown");
-        let source = self.decode(
-            part,
-            if is_html {
-                self.options.max_html_bytes
-            } else {
-                self.options.max_body_bytes
-            },
-        );
-        if source
-            .trim_start()
-            .starts_with("-----BEGIN PGP MESSAGE-----")
-        {
+        let source = self.decode(part, if is_html { self.options.max_html_bytes } else { self.options.max_body_bytes });
+        if source.trim_start().starts_with("-----BEGIN PGP MESSAGE-----") {
             self.body.note(Note::Encrypted);
-        } else if part
-            .param("format")
-            .is_some_and(|format| format.eq_ignore_ascii_case("flowed"))
-            && !is_html
-        {
-            let delete_space = part
-                .param("delsp")
-                .is_some_and(|value| value.eq_ignore_ascii_case("yes"));
-            self.body
-                .add_aligned(&flowed::unflow(&source, delete_space), Vec::new());
+        } else if part.param("format").is_some_and(|format| format.eq_ignore_ascii_case("flowed")) && !is_html {
+            let delete_space = part.param("delsp").is_some_and(|value| value.eq_ignore_ascii_case("yes"));
+            self.body.add_aligned(&flowed::unflow(&source, delete_space), Vec::new());
         } else if !source.is_empty() {
             self.body.add(&source, is_html || looks_like_html(&source));
         }
@@ -216,10 +163,7 @@ impl<'p, 'a> Collector<'_, 'p, 'a> {
 
     /// All plain alternatives, or the first other one with words in it.
     fn alternatives(&mut self, part: &'p Part<'a>) {
-        let (plain, others): (Vec<_>, Vec<_>) = part
-            .children
-            .iter()
-            .partition(|child| child.mime() == "text/plain");
+        let (plain, others): (Vec<_>, Vec<_>) = part.children.iter().partition(|child| child.mime() == "text/plain");
         let plain = self.apart(&plain);
         if !plain.text.is_blank() && !is_stub(plain.text.text()) {
             return self.body.absorb(plain);
@@ -237,12 +181,8 @@ impl<'p, 'a> Collector<'_, 'p, 'a> {
 
     /// Reads parts into a body of their own; calendars and attached mails are kept here.
     fn apart(&mut self, parts: &[&'p Part<'a>]) -> Body {
-        let mut inner = Collector {
-            options: self.options,
-            body: Body::default(),
-            calendars: Vec::new(),
-            attached: Vec::new(),
-        };
+        let mut inner =
+            Collector { options: self.options, body: Body::default(), calendars: Vec::new(), attached: Vec::new() };
         parts.iter().for_each(|part| inner.part(part, false));
         self.calendars.append(&mut inner.calendars);
         self.attached.append(&mut inner.attached);
@@ -252,8 +192,7 @@ impl<'p, 'a> Collector<'_, 'p, 'a> {
     /// The root of a related set; pictures inside the text are no attachments.
     fn related(&mut self, part: &'p Part<'a>) {
         let root = part.children.iter().position(|child| {
-            child.mime().starts_with("multipart/")
-                || matches!(child.mime(), "text/html" | "text/plain")
+            child.mime().starts_with("multipart/") || matches!(child.mime(), "text/html" | "text/plain")
         });
         for (index, child) in part.children.iter().enumerate() {
             if Some(index) == root || child.headers.get("content-id").is_none() {
@@ -273,17 +212,10 @@ impl<'p, 'a> Collector<'_, 'p, 'a> {
     fn decode(&mut self, part: &Part<'_>, limit: usize) -> String {
         // Quoted-printable takes three bytes for one; what is longer than that is over the limit in any case.
         let raw = &part.body[..part.body.len().min(limit.saturating_mul(4))];
-        let encoding = part
-            .headers
-            .get("content-transfer-encoding")
-            .unwrap_or_default();
+        let encoding = part.headers.get("content-transfer-encoding").unwrap_or_default();
         let bytes = transfer::decode(raw, encoding);
         let stated = part.param("charset").map(str::to_owned);
-        let label = if part.mime() == "text/html" {
-            stated.or_else(|| meta_charset(&bytes))
-        } else {
-            stated
-        };
+        let label = if part.mime() == "text/html" { stated.or_else(|| meta_charset(&bytes)) } else { stated };
         let decoded = charset::decode(&bytes, label.as_deref());
         if decoded.guessed {
             self.body.note(Note::CharsetGuessed);
@@ -316,11 +248,7 @@ fn meta_charset(bytes: &[u8]) -> Option<String> {
 
 /// HTML that was labelled as plain text.
 fn looks_like_html(source: &str) -> bool {
-    let head = source
-        .trim_start()
-        .get(..15)
-        .unwrap_or_default()
-        .to_ascii_lowercase();
+    let head = source.trim_start().get(..15).unwrap_or_default().to_ascii_lowercase();
     head.starts_with("<!doctype html") || head.starts_with("<html>") || head.starts_with("<html ")
 }
 

@@ -2,13 +2,8 @@
 
 /// The text of the first event, unfolded and unescaped.
 pub(super) fn text(source: &str) -> String {
-    let unfolded = source
-        .replace("\r\n", "\n")
-        .replace("\n ", "")
-        .replace("\n\t", "");
-    let event = unfolded
-        .split_once("BEGIN:VEVENT")
-        .map_or(unfolded.as_str(), |(_, event)| event);
+    let unfolded = source.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
+    let event = unfolded.split_once("BEGIN:VEVENT").map_or(unfolded.as_str(), |(_, event)| event);
     let mut texts: Vec<String> = Vec::new();
     for wanted in ["SUMMARY", "DESCRIPTION", "LOCATION"] {
         let line = event.lines().find(|line| {

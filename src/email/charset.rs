@@ -6,9 +6,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{
-    EUC_KR, Encoding, GB18030, ISO_2022_JP, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED,
-};
+use encoding_rs::{EUC_KR, Encoding, GB18030, ISO_2022_JP, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
 
 /// Decoded text and whether its charset had to be guessed.
 #[derive(Debug)]
@@ -38,16 +36,12 @@ pub(super) fn decode(bytes: &[u8], label: Option<&str>) -> Decoded {
     match charset {
         Charset::Utf7 => utf7(bytes),
         Charset::Hz => sure(GB18030.decode_without_bom_handling(&shifted(bytes, b"~{", b"~}"))),
-        Charset::Iso2022Kr => {
-            sure(EUC_KR.decode_without_bom_handling(&shifted(bytes, b"\x0e", b"\x0f")))
-        }
+        Charset::Iso2022Kr => sure(EUC_KR.decode_without_bom_handling(&shifted(bytes, b"\x0e", b"\x0f"))),
         Charset::Whatwg(encoding) if encoding == ISO_2022_JP => {
             sure(encoding.decode_without_bom_handling(&without_empty_escapes(bytes)))
         }
         Charset::Whatwg(encoding) if encoding != UTF_8 => by_label_unless_utf8(bytes, encoding),
-        Charset::Whatwg(_) | Charset::Unknown => {
-            by_bytes(bytes, charset != Charset::Unknown || label.is_none())
-        }
+        Charset::Whatwg(_) | Charset::Unknown => by_bytes(bytes, charset != Charset::Unknown || label.is_none()),
     }
 }
 
@@ -59,40 +53,20 @@ fn utf7(bytes: &[u8]) -> Decoded {
 }
 
 fn sure((text, damaged): (Cow<'_, str>, bool)) -> Decoded {
-    Decoded {
-        text: text.into_owned(),
-        guessed: false,
-        damaged,
-    }
+    Decoded { text: text.into_owned(), guessed: false, damaged }
 }
 
 fn by_label_unless_utf8(bytes: &[u8], encoding: &'static Encoding) -> Decoded {
-    let utf8 = if bytes.is_ascii() {
-        None
-    } else {
-        std::str::from_utf8(bytes).ok()
-    };
+    let utf8 = if bytes.is_ascii() { None } else { std::str::from_utf8(bytes).ok() };
     if let Some(text) = utf8
         && encoding.is_single_byte()
     {
-        return Decoded {
-            text: text.to_owned(),
-            guessed: true,
-            damaged: false,
-        };
+        return Decoded { text: text.to_owned(), guessed: true, damaged: false };
     }
     let (text, damaged) = encoding.decode_without_bom_handling(bytes);
     match utf8 {
-        Some(text) if damaged => Decoded {
-            text: text.to_owned(),
-            guessed: true,
-            damaged: false,
-        },
-        _ => Decoded {
-            text: text.into_owned(),
-            guessed: false,
-            damaged,
-        },
+        Some(text) if damaged => Decoded { text: text.to_owned(), guessed: true, damaged: false },
+        _ => Decoded { text: text.into_owned(), guessed: false, damaged },
     }
 }
 
@@ -102,18 +76,10 @@ fn by_bytes(bytes: &[u8], label_known: bool) -> Decoded {
         if text.contains("\u{1b}$") {
             let (japanese, damaged) = ISO_2022_JP.decode_without_bom_handling(bytes);
             if !damaged {
-                return Decoded {
-                    text: japanese.into_owned(),
-                    guessed: true,
-                    damaged,
-                };
+                return Decoded { text: japanese.into_owned(), guessed: true, damaged };
             }
         }
-        return Decoded {
-            text: text.to_owned(),
-            guessed: !label_known && !text.is_ascii(),
-            damaged: false,
-        };
+        return Decoded { text: text.to_owned(), guessed: !label_known && !text.is_ascii(), damaged: false };
     }
     let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
     let mut damaged = false;
@@ -130,11 +96,7 @@ fn by_bytes(bytes: &[u8], label_known: bool) -> Decoded {
             }
         }
     }
-    Decoded {
-        text,
-        guessed: true,
-        damaged,
-    }
+    Decoded { text, guessed: true, damaged }
 }
 
 fn find(label: &str) -> Charset {
@@ -148,19 +110,14 @@ fn find(label: &str) -> Charset {
         "iso-2022-kr" | "csiso2022kr" => return Charset::Iso2022Kr,
         "utf8mb4" | "utf_8" | "utf-8n" => "utf-8",
         "cp932" | "ms932" | "shift-jis" | "x-ms-cp932" => "shift_jis",
-        "iso-2022-jp-1" | "iso-2022-jp-2" | "iso-2022-jp-3" | "cp50220" | "cp50221"
-        | "iso-2022-jp-ms" => "iso-2022-jp",
+        "iso-2022-jp-1" | "iso-2022-jp-2" | "iso-2022-jp-3" | "cp50220" | "cp50221" | "iso-2022-jp-ms" => "iso-2022-jp",
         "cp936" | "ms936" | "x-cp936" => "gbk",
         "cp949" | "ms949" | "uhc" | "x-windows-949" => "euc-kr",
         "cp950" | "ms950" => "big5",
-        "latin-1" | "latin1" | "8859-1" | "iso8859_1" | "ascii" | "us" | "ansi" | "us_ascii" => {
-            "windows-1252"
-        }
+        "latin-1" | "latin1" | "8859-1" | "iso8859_1" | "ascii" | "us" | "ansi" | "us_ascii" => "windows-1252",
         "latin-9" | "iso-8859-15-1" => "iso-8859-15",
         other => {
-            let windows = other
-                .strip_prefix("windows")
-                .or_else(|| other.strip_prefix("cp-"));
+            let windows = other.strip_prefix("windows").or_else(|| other.strip_prefix("cp-"));
             if let Some(page) = windows.map(|page| page.trim_start_matches(['-', '_'])) {
                 return whatwg(&format!("windows-{page}"));
             }
@@ -191,11 +148,7 @@ fn shifted(bytes: &[u8], shift_in: &[u8], shift_out: &[u8]) -> Vec<u8> {
             (wide, rest) = (false, tail);
         } else {
             wide &= byte != b'\n';
-            out.push(if wide && byte > b' ' {
-                byte | 0x80
-            } else {
-                byte
-            });
+            out.push(if wide && byte > b' ' { byte | 0x80 } else { byte });
             rest = tail;
         }
     }
@@ -228,10 +181,7 @@ mod tests {
 
     #[test]
     fn a_known_label_is_followed() {
-        assert_eq!(
-            text(b"\xcf\xf0\xe8\xe2\xe5\xf2", Some("Windows-1251")),
-            "Привет"
-        );
+        assert_eq!(text(b"\xcf\xf0\xe8\xe2\xe5\xf2", Some("Windows-1251")), "Привет");
         assert_eq!(text(b"\xcf\xf0\xe8", Some("\"windows_1251\"")), "При");
         assert_eq!(text(b"+AOk-t+AOk-", Some("UTF-7")), "été");
         assert_eq!(text(b"~{VPND~}!", Some("hz-gb-2312")), "中文!");
@@ -240,12 +190,7 @@ mod tests {
 
     #[test]
     fn valid_utf8_beats_a_single_byte_or_unknown_label() {
-        for label in [
-            Some("windows-1252"),
-            Some("x-unknown"),
-            Some("x-user-defined"),
-            None,
-        ] {
+        for label in [Some("windows-1252"), Some("x-unknown"), Some("x-user-defined"), None] {
             assert_eq!(text("Tür – zu".as_bytes(), label), "Tür – zu");
         }
         assert!(decode("Tür".as_bytes(), Some("iso-8859-1")).guessed);
@@ -259,9 +204,6 @@ mod tests {
 
     #[test]
     fn joined_japanese_words_survive_back_to_back_escapes() {
-        assert_eq!(
-            text(b"\x1b$B%Q\x1b(B\x1b$B%9\x1b(B", Some("iso-2022-jp")),
-            "パス"
-        );
+        assert_eq!(text(b"\x1b$B%Q\x1b(B\x1b$B%9\x1b(B", Some("iso-2022-jp")), "パス");
     }
 }

@@ -32,34 +32,19 @@ fn clean_mime(bytes: &[u8], options: &CleanOptions) -> CleanEmail {
     }
     let attached = collected.attached.and_then(|part| part.children.first());
     let subject = AlignedText::identity(root.headers.get("subject").unwrap_or_default());
-    let mail = Mail {
-        headers: &root.headers,
-        root: Some(root),
-        subject,
-        body,
-    };
-    let passes_on = collected.from_attached
-        || zones::subject_kind(root.headers.get("subject")) == SubjectKind::Forward;
+    let mail = Mail { headers: &root.headers, root: Some(root), subject, body };
+    let passes_on = collected.from_attached || zones::subject_kind(root.headers.get("subject")) == SubjectKind::Forward;
     let attached = attached.filter(|_| passes_on).map(|inner| Forward {
-        from: inner
-            .headers
-            .get("from")
-            .and_then(address::find)
-            .map(str::to_owned),
+        from: inner.headers.get("from").and_then(address::find).map(str::to_owned),
         subject: inner.headers.get("subject").map(str::to_owned),
     });
     finish(mail, attached.as_ref(), options)
 }
 
 fn clean_fields(fields: &Fields<'_>, options: &CleanOptions) -> CleanEmail {
-    let pairs = fields
-        .headers
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let pairs = fields.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let own = [("subject", fields.subject), ("from", fields.from)];
-    let own = own
-        .into_iter()
-        .filter_map(|(name, value)| value.map(|value| (name, value)));
+    let own = own.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
     let headers = Headers::from_pairs(own.chain(pairs));
     let filled = |text: &&str| !text.trim().is_empty();
     let body = match (fields.text.filter(filled), fields.html) {
@@ -67,21 +52,9 @@ fn clean_fields(fields: &Fields<'_>, options: &CleanOptions) -> CleanEmail {
         (None, Some(html)) => body::from_field(html, true, options),
         (None, None) => Body::default(),
     };
-    let stated = fields
-        .subject
-        .or_else(|| headers.get("subject"))
-        .unwrap_or_default();
+    let stated = fields.subject.or_else(|| headers.get("subject")).unwrap_or_default();
     let subject = header::decode_aligned(stated);
-    finish(
-        Mail {
-            headers: &headers,
-            root: None,
-            subject,
-            body,
-        },
-        None,
-        options,
-    )
+    finish(Mail { headers: &headers, root: None, subject, body }, None, options)
 }
 
 /// A mail with its text collected and nothing cut yet.
@@ -93,18 +66,8 @@ struct Mail<'m, 'a> {
 }
 
 fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions) -> CleanEmail {
-    let Mail {
-        headers,
-        root,
-        subject,
-        body,
-    } = mail;
-    let Body {
-        text,
-        marks,
-        attachments,
-        mut notes,
-    } = body;
+    let Mail { headers, root, subject, body } = mail;
+    let Body { text, marks, attachments, mut notes } = body;
     let one_line = normalise::line(subject.text());
     let subject = subject.then(&one_line);
     let context = Context {
@@ -127,24 +90,12 @@ fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions
     let original_from = forward.and_then(|forward| forward.from.clone());
     let original_subject = forward
         .and_then(|forward| forward.subject.clone())
-        .or_else(|| {
-            forward
-                .and(headers.get("subject"))
-                .map(|subject| zones::without_prefix(subject).to_owned())
-        });
+        .or_else(|| forward.and(headers.get("subject")).map(|subject| zones::without_prefix(subject).to_owned()));
     let truncated = notes.contains(&Note::Truncated);
-    let cut = if whole {
-        Vec::new()
-    } else {
-        cuts(&zoned, &text, truncated, options)
-    };
+    let cut = if whole { Vec::new() } else { cuts(&zoned, &text, truncated, options) };
     let zones = zoned.zones.iter().map(|zone| {
         let Range { start, end } = text.posted_range(zone.range.clone());
-        Zone {
-            kind: zone.kind,
-            start,
-            end,
-        }
+        Zone { kind: zone.kind, start, end }
     });
     let zones = zones.collect();
     let body = text.then(&normal);
@@ -152,10 +103,7 @@ fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions
         notes.push(Note::EmptyBody);
     }
     CleanEmail {
-        language: options
-            .detect_language
-            .then(|| detect(&subject, &body))
-            .flatten(),
+        language: options.detect_language.then(|| detect(&subject, &body)).flatten(),
         subject,
         kind: verdict.kind,
         kind_evidence: verdict.evidence,
@@ -166,32 +114,20 @@ fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions
         zones,
         attachments,
         notes,
-        from: headers
-            .get("from")
-            .and_then(address::find)
-            .map(str::to_owned),
-        message_id: headers
-            .get("message-id")
-            .map(|id| id.trim().trim_matches(['<', '>']).to_owned()),
+        from: headers.get("from").and_then(address::find).map(str::to_owned),
+        message_id: headers.get("message-id").map(|id| id.trim().trim_matches(['<', '>']).to_owned()),
         body,
     }
 }
 
 fn detect(subject: &AlignedText, body: &AlignedText) -> Option<Language> {
-    language::detect(body.text())
-        .or_else(|| language::detect(&format!("{} {}", subject.text(), body.text())))
+    language::detect(body.text()).or_else(|| language::detect(&format!("{} {}", subject.text(), body.text())))
 }
 
 fn kept_ranges(zoned: &Zoned, options: &CleanOptions) -> Vec<Range<usize>> {
     let switched_on = |kind| is_kept(kind, options);
     let mut kept = zoned.own.clone();
-    kept.extend(
-        zoned
-            .zones
-            .iter()
-            .filter(|zone| switched_on(zone.kind))
-            .map(|zone| zone.range.clone()),
-    );
+    kept.extend(zoned.zones.iter().filter(|zone| switched_on(zone.kind)).map(|zone| zone.range.clone()));
     kept.sort_by_key(|range| range.start);
     kept
 }
@@ -220,11 +156,7 @@ fn cuts(zoned: &Zoned, text: &AlignedText, truncated: bool, options: &CleanOptio
     let end = text.posted().len();
     let read = text.posted_range(0..text.text().len()).end;
     if truncated && read < end {
-        cuts.push(Cut {
-            why: CutReason::Limit,
-            start: read,
-            end,
-        });
+        cuts.push(Cut { why: CutReason::Limit, start: read, end });
     }
     cuts
 }

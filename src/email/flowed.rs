@@ -54,9 +54,6 @@ mod tests {
         assert_eq!(text("a \nb\n\nc\n", false), "a b\n\nc\n");
         assert_eq!(text("tele \nphone\n", true), "telephone\n");
         assert_eq!(text("> a \n> b \nc\n", false), "> a b \nc\n");
-        assert_eq!(
-            text(" >no quote\n-- \nAnn\n", false),
-            ">no quote\n-- \nAnn\n"
-        );
+        assert_eq!(text(" >no quote\n-- \nAnn\n", false), ">no quote\n-- \nAnn\n");
     }
 }

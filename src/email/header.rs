@@ -31,12 +31,9 @@ const MAX_FIELDS: usize = 4096;
 impl Headers {
     /// Takes fields that are already split and decodes their values.
     pub(super) fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let fields = pairs
-            .take(MAX_FIELDS)
-            .map(|(name, value)| (name.trim().to_ascii_lowercase(), decode(value.as_bytes())));
-        Self {
-            fields: fields.collect(),
-        }
+        let fields =
+            pairs.take(MAX_FIELDS).map(|(name, value)| (name.trim().to_ascii_lowercase(), decode(value.as_bytes())));
+        Self { fields: fields.collect() }
     }
 
     /// Splits the header block at the front of a message or part.
@@ -69,15 +66,8 @@ impl Headers {
             }
             at = end;
         }
-        let fields = fields
-            .into_iter()
-            .map(|(name, value)| (name, decode(&value)))
-            .collect();
-        HeaderBlock {
-            headers: Self { fields },
-            body_start: at,
-            cut,
-        }
+        let fields = fields.into_iter().map(|(name, value)| (name, decode(&value))).collect();
+        HeaderBlock { headers: Self { fields }, body_start: at, cut }
     }
 
     /// The decoded value of the first field of this name (given in lower case).
@@ -87,19 +77,13 @@ impl Headers {
 
     /// The decoded values of all fields of this name.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.fields
-            .iter()
-            .filter(move |(field, _)| field == name)
-            .map(|(_, value)| value.as_str())
+        self.fields.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// One past the line end of the line that starts at `at`.
 pub(super) fn line_end(bytes: &[u8], at: usize) -> usize {
-    bytes[at..]
-        .iter()
-        .position(|&byte| byte == b'\n')
-        .map_or(bytes.len(), |length| at + length + 1)
+    bytes[at..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |length| at + length + 1)
 }
 
 fn split_field(line: &[u8]) -> Option<(String, &[u8])> {
@@ -171,10 +155,7 @@ fn pieces(raw: &[u8]) -> Vec<Piece> {
             end = next.end;
             words.push(next);
         }
-        pieces.push(Piece {
-            range: found.start..end,
-            text: join(&words),
-        });
+        pieces.push(Piece { range: found.start..end, text: join(&words) });
         (at, plain_from) = (end, end);
     }
     push_plain(&mut pieces, raw, plain_from..raw.len());
@@ -195,11 +176,7 @@ struct Found<'a> {
 
 fn find_word(raw: &[u8], from: usize) -> Option<Found<'_>> {
     let mut at = from;
-    while let Some(start) = raw[at..]
-        .windows(2)
-        .position(|pair| pair == b"=?")
-        .map(|offset| at + offset)
-    {
+    while let Some(start) = raw[at..].windows(2).position(|pair| pair == b"=?").map(|offset| at + offset) {
         if let Some(word) = read_word(raw, start) {
             return Some(Found { start, word });
         }
@@ -209,10 +186,7 @@ fn find_word(raw: &[u8], from: usize) -> Option<Found<'_>> {
 }
 
 fn adjacent_word(raw: &[u8], from: usize) -> Option<Word<'_>> {
-    let blanks = raw[from..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count();
+    let blanks = raw[from..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     read_word(raw, from + blanks)
 }
 
@@ -237,11 +211,7 @@ fn read_word(raw: &[u8], start: usize) -> Option<Word<'_>> {
         _ => return None,
     };
     let charset = label.split('*').next().unwrap_or(label);
-    Some(Word {
-        charset,
-        bytes,
-        end: start + 2 + label_end + 3 + length + 2,
-    })
+    Some(Word { charset, bytes, end: start + 2 + label_end + 3 + length + 2 })
 }
 
 fn q_decode(text: &[u8]) -> Vec<u8> {
@@ -267,21 +237,12 @@ fn join(words: &[Word<'_>]) -> String {
     let mut out = String::new();
     for group in words.chunk_by(|a, b| a.charset.eq_ignore_ascii_case(b.charset)) {
         let label = Some(group[0].charset);
-        let alone: Vec<_> = group
-            .iter()
-            .map(|word| charset::decode(&word.bytes, label))
-            .collect();
-        let whole = alone
-            .iter()
-            .zip(group)
-            .all(|(decoded, word)| !decoded.damaged && !ends_in_mid_utf8(word, decoded));
+        let alone: Vec<_> = group.iter().map(|word| charset::decode(&word.bytes, label)).collect();
+        let whole = alone.iter().zip(group).all(|(decoded, word)| !decoded.damaged && !ends_in_mid_utf8(word, decoded));
         if whole {
             out.extend(alone.iter().map(|decoded| decoded.text.as_str()));
         } else {
-            let joined: Vec<u8> = group
-                .iter()
-                .flat_map(|word| word.bytes.iter().copied())
-                .collect();
+            let joined: Vec<u8> = group.iter().flat_map(|word| word.bytes.iter().copied()).collect();
             out.push_str(&charset::decode(&joined, label).text);
         }
     }
@@ -299,10 +260,7 @@ mod tests {
 
     #[test]
     fn a_letter_cut_between_two_words_is_joined() {
-        assert_eq!(
-            decode(b"=?utf-8?Q?R=C3?= =?UTF-8?Q?=BCck?= now"),
-            "Rück now"
-        );
+        assert_eq!(decode(b"=?utf-8?Q?R=C3?= =?UTF-8?Q?=BCck?= now"), "Rück now");
         assert_eq!(decode(b"=?utf-8?B?UsM=?= =?utf-8?B?vGNr?="), "Rück");
     }
 
@@ -315,10 +273,7 @@ mod tests {
 
     #[test]
     fn a_block_ends_at_the_first_line_that_is_no_header() {
-        let block = Headers::parse(
-            b"From me Mon\nSubject: a\n b\nX: 1\nHello there\nmore",
-            1000,
-        );
+        let block = Headers::parse(b"From me Mon\nSubject: a\n b\nX: 1\nHello there\nmore", 1000);
         assert_eq!(block.headers.get("subject"), Some("a b"));
         assert_eq!(block.body_start, 31);
     }

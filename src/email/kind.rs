@@ -21,42 +21,24 @@ pub(super) struct Verdict {
 
 impl Verdict {
     fn new(kind: MailKind, evidence: impl Into<String>) -> Self {
-        Self {
-            kind,
-            evidence: Some(evidence.into()),
-        }
+        Self { kind, evidence: Some(evidence.into()) }
     }
 }
 
 /// Decides by the strongest sign: a delivery report, an automatic answer, a list, a forward.
-pub(super) fn kind(
-    headers: &Headers,
-    root: Option<&Part<'_>>,
-    body: &str,
-    forwarded: bool,
-) -> Verdict {
+pub(super) fn kind(headers: &Headers, root: Option<&Part<'_>>, body: &str, forwarded: bool) -> Verdict {
     bounce(headers, root, body)
         .or_else(|| automatic(headers, root))
         .or_else(|| list(headers))
-        .or_else(|| {
-            forwarded.then(|| Verdict::new(MailKind::Forwarded, "forwarded mail in the body"))
-        })
-        .unwrap_or(Verdict {
-            kind: MailKind::Person,
-            evidence: None,
-        })
+        .or_else(|| forwarded.then(|| Verdict::new(MailKind::Forwarded, "forwarded mail in the body")))
+        .unwrap_or(Verdict { kind: MailKind::Person, evidence: None })
 }
 
 fn bounce(headers: &Headers, root: Option<&Part<'_>>, body: &str) -> Option<Verdict> {
     let found = |evidence: &str| Some(Verdict::new(MailKind::Bounce, evidence));
     if let Some(root) = root.filter(|root| root.mime() == "multipart/report") {
-        let delivery = root
-            .param("report-type")
-            .is_some_and(|kind| kind.eq_ignore_ascii_case("delivery-status"));
-        let has_status = root
-            .children
-            .iter()
-            .any(|part| part.mime().ends_with("/delivery-status"));
+        let delivery = root.param("report-type").is_some_and(|kind| kind.eq_ignore_ascii_case("delivery-status"));
+        let has_status = root.children.iter().any(|part| part.mime().ends_with("/delivery-status"));
         if delivery || has_status {
             return found("content-type: multipart/report; report-type=delivery-status");
         }
@@ -69,23 +51,13 @@ fn bounce(headers: &Headers, root: Option<&Part<'_>>, body: &str) -> Option<Verd
     let null_sender = is_null("return-path") || is_null("from");
     let machine = auto_submitted(headers).is_some() || null_sender;
     let subject = headers.get("subject").unwrap_or_default().to_lowercase();
-    let failed_subject = !is_answer(&subject)
-        && BOUNCE_SUBJECTS
-            .iter()
-            .any(|phrase| subject.contains(phrase));
-    let status_part = root.is_some_and(|root| {
-        root.children
-            .iter()
-            .any(|part| part.mime().ends_with("/delivery-status"))
-    });
+    let failed_subject = !is_answer(&subject) && BOUNCE_SUBJECTS.iter().any(|phrase| subject.contains(phrase));
+    let status_part =
+        root.is_some_and(|root| root.children.iter().any(|part| part.mime().ends_with("/delivery-status")));
     let report_body = reports_failure(body);
     match () {
-        () if daemon && (failed_subject || status_part || report_body) => {
-            found("from: mail system")
-        }
-        () if null_sender && (failed_subject || status_part || has_status_code(body)) => {
-            found("return-path: <>")
-        }
+        () if daemon && (failed_subject || status_part || report_body) => found("from: mail system"),
+        () if null_sender && (failed_subject || status_part || has_status_code(body)) => found("return-path: <>"),
         () if machine && failed_subject => found("auto-submitted and subject of a delivery report"),
         () => None,
     }
@@ -94,18 +66,10 @@ fn bounce(headers: &Headers, root: Option<&Part<'_>>, body: &str) -> Option<Verd
 fn automatic(headers: &Headers, root: Option<&Part<'_>>) -> Option<Verdict> {
     let found = |evidence: String| Some(Verdict::new(MailKind::AutoReply, evidence));
     if let Some(root) = root.filter(|root| root.mime() == "multipart/report") {
-        let report = root
-            .param("report-type")
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let receipt = root
-            .children
-            .iter()
-            .any(|part| part.mime().ends_with("/disposition-notification"));
+        let report = root.param("report-type").unwrap_or_default().to_ascii_lowercase();
+        let receipt = root.children.iter().any(|part| part.mime().ends_with("/disposition-notification"));
         if receipt || report == "disposition-notification" {
-            return found(
-                "content-type: multipart/report; report-type=disposition-notification".to_owned(),
-            );
+            return found("content-type: multipart/report; report-type=disposition-notification".to_owned());
         }
         if report == "feedback-report" {
             return found("content-type: multipart/report; report-type=feedback-report".to_owned());
@@ -115,41 +79,24 @@ fn automatic(headers: &Headers, root: Option<&Part<'_>>) -> Option<Verdict> {
     let by_rule = headers
         .get("x-ms-exchange-generated-message-source")
         .is_some_and(|source| source.contains("Mailbox Rules Agent"))
-        || headers.get("x-ms-exchange-inbox-rules-loop").is_some()
-            && headers.get("resent-from").is_some();
+        || headers.get("x-ms-exchange-inbox-rules-loop").is_some() && headers.get("resent-from").is_some();
     if let Some(value) = auto_submitted(headers).filter(|_| !by_rule) {
         return found(format!("auto-submitted: {value}"));
     }
-    let switched_on = |value: &str| {
-        !matches!(
-            value.trim().to_ascii_lowercase().as_str(),
-            "" | "no" | "false" | "0"
-        )
-    };
-    for name in [
-        "x-autoreply",
-        "x-autorespond",
-        "x-autoresponder",
-        "x-auto-reply",
-        "x-autoreply-from",
-        "x-mail-autoreply",
-    ] {
+    let switched_on = |value: &str| !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "no" | "false" | "0");
+    for name in
+        ["x-autoreply", "x-autorespond", "x-autoresponder", "x-auto-reply", "x-autoreply-from", "x-mail-autoreply"]
+    {
         if headers.get(name).is_some_and(switched_on) {
             return found(name.to_owned());
         }
     }
-    if let Some(value) = headers
-        .get("precedence")
-        .map(str::trim)
-        .filter(|value| value.eq_ignore_ascii_case("auto_reply"))
+    if let Some(value) =
+        headers.get("precedence").map(str::trim).filter(|value| value.eq_ignore_ascii_case("auto_reply"))
     {
         return found(format!("precedence: {}", value.to_ascii_lowercase()));
     }
-    let subject = headers
-        .get("subject")
-        .unwrap_or_default()
-        .trim()
-        .to_lowercase();
+    let subject = headers.get("subject").unwrap_or_default().trim().to_lowercase();
     ABSENCE_SUBJECTS
         .iter()
         .find(|phrase| subject.starts_with(*phrase))
@@ -157,13 +104,7 @@ fn automatic(headers: &Headers, root: Option<&Part<'_>>) -> Option<Verdict> {
 }
 
 fn list(headers: &Headers) -> Option<Verdict> {
-    for name in [
-        "list-id",
-        "list-unsubscribe",
-        "list-post",
-        "mailing-list",
-        "x-mailing-list",
-    ] {
+    for name in ["list-id", "list-unsubscribe", "list-post", "mailing-list", "x-mailing-list"] {
         if headers.get(name).is_some() {
             return Some(Verdict::new(MailKind::List, name));
         }
@@ -175,58 +116,36 @@ fn list(headers: &Headers) -> Option<Verdict> {
 
 /// The keyword of `Auto-Submitted` (RFC 3834), `None` when it is absent or says `no`.
 fn auto_submitted(headers: &Headers) -> Option<String> {
-    let value = headers
-        .get("auto-submitted")?
-        .split([';', '('])
-        .next()?
-        .trim()
-        .to_ascii_lowercase();
-    let keyword: String = value
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
-        .take(40)
-        .collect();
+    let value = headers.get("auto-submitted")?.split([';', '(']).next()?.trim().to_ascii_lowercase();
+    let keyword: String = value.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
     (!keyword.is_empty() && keyword != "no").then_some(keyword)
 }
 
 fn from_daemon(headers: &Headers) -> bool {
-    headers
-        .all("from")
-        .chain(headers.all("sender"))
-        .any(|from| {
-            let lower = from.to_lowercase();
-            let local = address::find(from)
-                .map(address::local_part)
-                .unwrap_or_default();
-            local.starts_with("mailer-daemon")
-                || local.starts_with("postmaster")
-                || matches!(
-                    local.as_str(),
-                    "mail-daemon"
-                        | "mailerdaemon"
-                        | "mdaemon"
-                        | "maildaemon"
-                        | "microsoftexchange"
-                        | "bounces"
-                )
-                || local.starts_with("microsoftexchange")
-                || lower.contains("mailer-daemon")
-                || lower.contains("mail delivery s")
-                || lower.contains("postmaster")
-                || lower.contains("post_master")
-                || lower.contains("mail administrator")
-                || lower.contains("delivery subsystem")
-                || lower.contains("system administrator")
-        })
+    headers.all("from").chain(headers.all("sender")).any(|from| {
+        let lower = from.to_lowercase();
+        let local = address::find(from).map(address::local_part).unwrap_or_default();
+        local.starts_with("mailer-daemon")
+            || local.starts_with("postmaster")
+            || matches!(
+                local.as_str(),
+                "mail-daemon" | "mailerdaemon" | "mdaemon" | "maildaemon" | "microsoftexchange" | "bounces"
+            )
+            || local.starts_with("microsoftexchange")
+            || lower.contains("mailer-daemon")
+            || lower.contains("mail delivery s")
+            || lower.contains("postmaster")
+            || lower.contains("post_master")
+            || lower.contains("mail administrator")
+            || lower.contains("delivery subsystem")
+            || lower.contains("system administrator")
+    })
 }
 
 /// A person may answer or pass on a delivery report.
 fn is_answer(subject: &str) -> bool {
     use super::zones::{SubjectKind, subject_kind};
-    matches!(
-        subject_kind(Some(subject)),
-        SubjectKind::Reply | SubjectKind::Forward
-    )
+    matches!(subject_kind(Some(subject)), SubjectKind::Reply | SubjectKind::Forward)
 }
 
 /// Whether the text of the mail reads like a delivery report: a status code, a diagnosis.

@@ -120,10 +120,7 @@ const CYRILLIC_WORDS: &[(&str, &str)] = &[
         "uk",
         "і в не на я що з по це як але у за ми ви мене мені для із від вже був була є немає якщо вітаю дякую будь ласка та й",
     ),
-    (
-        "bg",
-        "и в не на аз че с по това как но за ми вие мен от вече беше е няма ако здравейте благодаря моля да се съм",
-    ),
+    ("bg", "и в не на аз че с по това как но за ми вие мен от вече беше е няма ако здравейте благодаря моля да се съм"),
 ];
 
 type WordTable = HashMap<&'static str, Vec<usize>>;
@@ -159,10 +156,7 @@ pub(super) fn detect(text: &str) -> Option<Language> {
         return Some(language);
     }
     if scripts.cyrillic * 2 > scripts.letters {
-        return by_words(head, &CYRILLIC, CYRILLIC_WORDS).or(Some(Language {
-            code: "ru",
-            confidence: 0.6,
-        }));
+        return by_words(head, &CYRILLIC, CYRILLIC_WORDS).or(Some(Language { code: "ru", confidence: 0.6 }));
     }
     if scripts.latin < MIN_LETTERS {
         return None;
@@ -190,9 +184,7 @@ impl Scripts {
         for c in text.chars().filter(|c| c.is_alphabetic()) {
             scripts.letters += 1;
             match c {
-                'A'..='Z' | 'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => {
-                    scripts.latin += 1
-                }
+                'A'..='Z' | 'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => scripts.latin += 1,
                 '\u{400}'..='\u{52f}' => scripts.cyrillic += 1,
                 '\u{3040}'..='\u{30ff}' => scripts.kana += 1,
                 '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => scripts.han += 1,
@@ -222,28 +214,17 @@ impl Scripts {
                 () => confident("zh", east_asian),
             };
         }
-        let (index, &count) = self
-            .others
-            .iter()
-            .enumerate()
-            .max_by_key(|(_, count)| **count)?;
+        let (index, &count) = self.others.iter().enumerate().max_by_key(|(_, count)| **count)?;
         (count >= 4 && count * 2 > self.letters).then_some(())?;
         confident(OTHER_SCRIPTS[index], count)
     }
 }
 
-fn by_words(
-    text: &str,
-    table: &WordTable,
-    languages: &'static [(&'static str, &'static str)],
-) -> Option<Language> {
+fn by_words(text: &str, table: &WordTable, languages: &'static [(&'static str, &'static str)]) -> Option<Language> {
     let mut hits = vec![0.0f32; languages.len()];
     let mut distinct = vec![Vec::new(); languages.len()];
     let mut words = 0usize;
-    for word in text
-        .split(|c: char| !c.is_alphabetic() && !matches!(c, '\'' | '’'))
-        .filter(|word| !word.is_empty())
-    {
+    for word in text.split(|c: char| !c.is_alphabetic() && !matches!(c, '\'' | '’')).filter(|word| !word.is_empty()) {
         words += 1;
         if word.len() > 20 {
             continue;
@@ -268,18 +249,12 @@ fn by_words(
         return (hits[best] >= 1.0).then_some(Language { code, confidence });
     }
     let base = hits[0];
-    let clearly = hits[best] >= 2.0 * base
-        && distinct[best].len() >= MIN_FOREIGN
-        && hits[best] >= 2.0
-        && share >= 0.12;
+    let clearly = hits[best] >= 2.0 * base && distinct[best].len() >= MIN_FOREIGN && hits[best] >= 2.0 && share >= 0.12;
     if clearly {
         return Some(Language { code, confidence });
     }
     // Not clearly anything else: the first language of the script, if it was heard at all.
-    (base >= 1.0).then_some(Language {
-        code: languages[0].0,
-        confidence: base / words.max(1) as f32,
-    })
+    (base >= 1.0).then_some(Language { code: languages[0].0, confidence: base / words.max(1) as f32 })
 }
 
 #[cfg(test)]
@@ -293,66 +268,21 @@ mod tests {
     #[test]
     fn languages_are_told_apart() {
         for (expected, text) in [
-            (
-                "en",
-                "My order has not arrived and I would like a refund please.",
-            ),
-            (
-                "de",
-                "Meine Bestellung ist noch nicht angekommen, bitte schicken Sie mir eine neue.",
-            ),
-            (
-                "fr",
-                "Bonjour, ma commande n'est pas arrivée et je ne suis pas content.",
-            ),
-            (
-                "es",
-                "Hola, mi pedido no ha llegado y quiero que me devuelvan el dinero, gracias.",
-            ),
-            (
-                "it",
-                "Buongiorno, il mio ordine non è ancora arrivato, vorrei un rimborso.",
-            ),
-            (
-                "pt",
-                "Olá, o meu pedido ainda não chegou e quero o reembolso, obrigado.",
-            ),
-            (
-                "nl",
-                "Mijn bestelling is nog niet aangekomen, kan ik mijn geld terug krijgen?",
-            ),
-            (
-                "da",
-                "Hej, min ordre er ikke kommet endnu, kan jeg få pengene tilbage? Jeg har ventet en uge.",
-            ),
-            (
-                "sv",
-                "Hej, min beställning har inte kommit ännu och jag vill ha pengarna tillbaka.",
-            ),
-            (
-                "fi",
-                "Hei, tilaukseni ei ole vielä saapunut ja se on myöhässä, kiitos kun autatte.",
-            ),
-            (
-                "pl",
-                "Dzień dobry, moje zamówienie jeszcze nie przyszło, proszę o zwrot pieniędzy.",
-            ),
-            (
-                "cs",
-                "Dobrý den, moje objednávka ještě nepřišla, prosím o vrácení peněz, je to už týden.",
-            ),
-            (
-                "tr",
-                "Merhaba, siparişim hala gelmedi, lütfen bana bilgi verin, çok bekledim.",
-            ),
-            (
-                "ru",
-                "Здравствуйте, мой заказ ещё не пришёл, верните деньги.",
-            ),
-            (
-                "uk",
-                "Вітаю, моє замовлення ще не прийшло, я чекаю вже тиждень, дякую.",
-            ),
+            ("en", "My order has not arrived and I would like a refund please."),
+            ("de", "Meine Bestellung ist noch nicht angekommen, bitte schicken Sie mir eine neue."),
+            ("fr", "Bonjour, ma commande n'est pas arrivée et je ne suis pas content."),
+            ("es", "Hola, mi pedido no ha llegado y quiero que me devuelvan el dinero, gracias."),
+            ("it", "Buongiorno, il mio ordine non è ancora arrivato, vorrei un rimborso."),
+            ("pt", "Olá, o meu pedido ainda não chegou e quero o reembolso, obrigado."),
+            ("nl", "Mijn bestelling is nog niet aangekomen, kan ik mijn geld terug krijgen?"),
+            ("da", "Hej, min ordre er ikke kommet endnu, kan jeg få pengene tilbage? Jeg har ventet en uge."),
+            ("sv", "Hej, min beställning har inte kommit ännu och jag vill ha pengarna tillbaka."),
+            ("fi", "Hei, tilaukseni ei ole vielä saapunut ja se on myöhässä, kiitos kun autatte."),
+            ("pl", "Dzień dobry, moje zamówienie jeszcze nie przyszło, proszę o zwrot pieniędzy."),
+            ("cs", "Dobrý den, moje objednávka ještě nepřišla, prosím o vrácení peněz, je to už týden."),
+            ("tr", "Merhaba, siparişim hala gelmedi, lütfen bana bilgi verin, çok bekledim."),
+            ("ru", "Здравствуйте, мой заказ ещё не пришёл, верните деньги."),
+            ("uk", "Вітаю, моє замовлення ще не прийшло, я чекаю вже тиждень, дякую."),
             ("ja", "注文した商品がまだ届きません。"),
             ("zh", "我的订单还没有收到，请退款。"),
             ("ko", "주문한 상품이 아직 도착하지 않았습니다."),
@@ -374,11 +304,7 @@ mod tests {
             "re: order 12, de la Cruz",
             "thx",
         ] {
-            assert!(
-                matches!(code(text), None | Some("en")),
-                "{text}: {:?}",
-                code(text)
-            );
+            assert!(matches!(code(text), None | Some("en")), "{text}: {:?}", code(text));
         }
     }
 }

@@ -6,9 +6,7 @@
 
 use std::borrow::Cow;
 
-use mailparse::{
-    DispositionType, ParsedContentType, parse_content_disposition, parse_content_type,
-};
+use mailparse::{DispositionType, ParsedContentType, parse_content_disposition, parse_content_type};
 
 use super::CleanOptions;
 use super::header::{Headers, line_end};
@@ -33,16 +31,9 @@ pub(super) struct Parsed<'a> {
 
 /// Reads the whole tree within the limits.
 pub(super) fn parse<'a>(bytes: &'a [u8], options: &CleanOptions) -> Parsed<'a> {
-    let mut reader = Reader {
-        options,
-        parts_left: options.max_parts.max(1),
-        incomplete: false,
-    };
+    let mut reader = Reader { options, parts_left: options.max_parts.max(1), incomplete: false };
     let root = reader.part(skip_preamble(bytes), 0, "text/plain");
-    Parsed {
-        root,
-        incomplete: reader.incomplete,
-    }
+    Parsed { root, incomplete: reader.incomplete }
 }
 
 /// Turns the bare CR of old Macs into LF.
@@ -50,12 +41,7 @@ pub(super) fn unix_lines(bytes: &[u8]) -> Cow<'_, [u8]> {
     if bytes.contains(&b'\n') || !bytes.contains(&b'\r') {
         return Cow::Borrowed(bytes);
     }
-    Cow::Owned(
-        bytes
-            .iter()
-            .map(|&byte| if byte == b'\r' { b'\n' } else { byte })
-            .collect(),
-    )
+    Cow::Owned(bytes.iter().map(|&byte| if byte == b'\r' { b'\n' } else { byte }).collect())
 }
 
 /// A byte-order mark and empty lines may stand before the first header.
@@ -72,13 +58,7 @@ fn skip_preamble(bytes: &[u8]) -> &[u8] {
     let rest = &bytes[at..];
     // A single blank before the first field name would read as a folded line.
     match rest.trim_ascii_start() {
-        trimmed
-            if trimmed
-                .iter()
-                .take(64)
-                .take_while(|byte| byte.is_ascii_graphic())
-                .any(|&byte| byte == b':') =>
-        {
+        trimmed if trimmed.iter().take(64).take_while(|byte| byte.is_ascii_graphic()).any(|&byte| byte == b':') => {
             trimmed
         }
         _ => rest,
@@ -98,10 +78,7 @@ impl Part<'_> {
 
     /// Whether the part asks to be a file beside the text.
     pub(super) fn is_attachment(&self) -> bool {
-        let disposition = self
-            .headers
-            .get("content-disposition")
-            .map(|value| parse_content_disposition(capped(value)));
+        let disposition = self.headers.get("content-disposition").map(|value| parse_content_disposition(capped(value)));
         match disposition {
             Some(disposition) if disposition.disposition == DispositionType::Attachment => true,
             Some(disposition) if disposition.params.contains_key("filename") => true,
@@ -127,49 +104,29 @@ impl Reader<'_> {
         let block = Headers::parse(bytes, self.options.max_header_bytes);
         self.incomplete |= block.cut;
         let body = &bytes[block.body_start..];
-        let stated = block
-            .headers
-            .get("content-type")
-            .map(capped)
-            .filter(|value| !value.trim().is_empty());
+        let stated = block.headers.get("content-type").map(capped).filter(|value| !value.trim().is_empty());
         let mut content_type = parse_content_type(stated.unwrap_or(default_type));
         if content_type.mimetype == "text" || !content_type.mimetype.contains('/') {
             content_type.mimetype = "text/plain".to_owned();
         }
-        let mut part = Part {
-            headers: block.headers,
-            content_type,
-            body,
-            children: Vec::new(),
-        };
+        let mut part = Part { headers: block.headers, content_type, body, children: Vec::new() };
         if part.mime().starts_with("multipart/") {
             self.read_multipart(&mut part, depth);
-        } else if matches!(
-            part.mime(),
-            "message/rfc822" | "message/global" | "message/news"
-        ) {
+        } else if matches!(part.mime(), "message/rfc822" | "message/global" | "message/news") {
             // Only an identity encoding is allowed here; an encoded message stays an attachment.
-            let plain = part
-                .headers
-                .get("content-transfer-encoding")
-                .is_none_or(|encoding| {
-                    !encoding.eq_ignore_ascii_case("base64")
-                        && !encoding.eq_ignore_ascii_case("quoted-printable")
-                });
+            let plain = part.headers.get("content-transfer-encoding").is_none_or(|encoding| {
+                !encoding.eq_ignore_ascii_case("base64") && !encoding.eq_ignore_ascii_case("quoted-printable")
+            });
             if plain && self.may_descend(depth) {
-                part.children
-                    .push(self.part(skip_preamble(body), depth + 1, "text/plain"));
+                part.children.push(self.part(skip_preamble(body), depth + 1, "text/plain"));
             }
         }
         part
     }
 
     fn read_multipart(&mut self, part: &mut Part<'_>, depth: usize) {
-        let boundary = part
-            .param("boundary")
-            .map(|boundary| boundary.trim_end().to_owned());
-        let sections =
-            boundary.map_or_else(Vec::new, |boundary| split(part.body, boundary.as_bytes()));
+        let boundary = part.param("boundary").map(|boundary| boundary.trim_end().to_owned());
+        let sections = boundary.map_or_else(Vec::new, |boundary| split(part.body, boundary.as_bytes()));
         let sections = if sections.is_empty() {
             guess_boundary(part.body).map_or(sections, |guess| split(part.body, guess))
         } else {
@@ -180,17 +137,12 @@ impl Reader<'_> {
             part.content_type.mimetype = "text/plain".to_owned();
             return;
         }
-        let child_type = if part.mime() == "multipart/digest" {
-            "message/rfc822"
-        } else {
-            "text/plain"
-        };
+        let child_type = if part.mime() == "multipart/digest" { "message/rfc822" } else { "text/plain" };
         for section in sections {
             if !self.may_descend(depth) {
                 break;
             }
-            part.children
-                .push(self.part(section, depth + 1, child_type));
+            part.children.push(self.part(section, depth + 1, child_type));
         }
     }
 
@@ -229,10 +181,7 @@ fn split<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
 
 /// `Some(is_closing)` when the line is `--boundary` or `--boundary--`.
 fn boundary_line(line: &[u8], boundary: &[u8]) -> Option<bool> {
-    let rest = line
-        .strip_prefix(b"--")?
-        .strip_prefix(boundary)?
-        .trim_ascii_end();
+    let rest = line.strip_prefix(b"--")?.strip_prefix(boundary)?.trim_ascii_end();
     match rest {
         b"" => Some(false),
         b"--" => Some(true),
@@ -273,10 +222,7 @@ mod tests {
             part.children.iter().for_each(|child| walk(child, into));
         }
         let mut into = Vec::new();
-        walk(
-            &parse(mail.as_bytes(), &CleanOptions::default()).root,
-            &mut into,
-        );
+        walk(&parse(mail.as_bytes(), &CleanOptions::default()).root, &mut into);
         into
     }
 
@@ -288,27 +234,17 @@ mod tests {
 
     #[test]
     fn a_wrong_or_missing_boundary_is_guessed() {
-        let mail =
-            "Content-Type: multipart/mixed\n\n--abc\nContent-Type: text/html\n\nx\n--abc--\n";
+        let mail = "Content-Type: multipart/mixed\n\n--abc\nContent-Type: text/html\n\nx\n--abc--\n";
         assert_eq!(mimes(mail), ["multipart/mixed", "text/html"]);
-        assert_eq!(
-            mimes("Content-Type: multipart/mixed; boundary=x\n\njust text\n"),
-            ["text/plain"]
-        );
+        assert_eq!(mimes("Content-Type: multipart/mixed; boundary=x\n\njust text\n"), ["text/plain"]);
     }
 
     #[test]
     fn limits_leave_what_was_read() {
         let part = "--x\n\nhi\n";
-        let mail = format!(
-            "Content-Type: multipart/mixed; boundary=x\n\n{}",
-            part.repeat(2000)
-        );
+        let mail = format!("Content-Type: multipart/mixed; boundary=x\n\n{}", part.repeat(2000));
         let parsed = parse(mail.as_bytes(), &CleanOptions::default());
         assert!(parsed.incomplete);
-        assert_eq!(
-            parsed.root.children.len(),
-            CleanOptions::default().max_parts - 1
-        );
+        assert_eq!(parsed.root.children.len(), CleanOptions::default().max_parts - 1);
     }
 }

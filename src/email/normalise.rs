@@ -63,14 +63,7 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(text: &'a str, lines: Lines) -> Self {
         let out = AlignedBuilder::new(text);
-        Self {
-            text,
-            lines,
-            out,
-            gap: None,
-            cluster: Cluster::default(),
-            previous: ' ',
-        }
+        Self { text, lines, out, gap: None, cluster: Cluster::default(), previous: ' ' }
     }
 
     fn write(&mut self, range: Range<usize>) {
@@ -95,12 +88,8 @@ impl<'a> Writer<'a> {
     }
 
     fn write_char(&mut self, c: char, posted: Range<usize>) {
-        if matches!(
-            c,
-            '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{c}' | '\u{b}'
-        ) {
-            let crlf =
-                c == '\n' && posted.start > 0 && self.text.as_bytes()[posted.start - 1] == b'\r';
+        if matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{c}' | '\u{b}') {
+            let crlf = c == '\n' && posted.start > 0 && self.text.as_bytes()[posted.start - 1] == b'\r';
             self.blank(posted, usize::from(!crlf));
         } else if c.is_whitespace() {
             self.blank(posted, 0);
@@ -109,11 +98,7 @@ impl<'a> Writer<'a> {
         } else if is_boundary(c) {
             self.flush();
             self.write_gap();
-            self.cluster = Cluster {
-                text: c.to_string(),
-                posted,
-                verbatim: true,
-            };
+            self.cluster = Cluster { text: c.to_string(), posted, verbatim: true };
             self.previous = c;
         } else {
             self.write_gap();
@@ -133,11 +118,7 @@ impl<'a> Writer<'a> {
         match c {
             '\u{200d}' => is_emoji_like(self.previous) || is_joining_script(self.previous),
             '\u{200c}' => {
-                is_joining_script(self.previous)
-                    && self.text[next..]
-                        .chars()
-                        .next()
-                        .is_some_and(is_joining_script)
+                is_joining_script(self.previous) && self.text[next..].chars().next().is_some_and(is_joining_script)
             }
             _ => !is_invisible(c),
         }
@@ -145,10 +126,7 @@ impl<'a> Writer<'a> {
 
     fn blank(&mut self, posted: Range<usize>, line_ends: usize) {
         self.flush();
-        let gap = self.gap.get_or_insert_with(|| Gap {
-            posted: posted.clone(),
-            line_ends: 0,
-        });
+        let gap = self.gap.get_or_insert_with(|| Gap { posted: posted.clone(), line_ends: 0 });
         gap.posted.end = posted.end;
         gap.line_ends += line_ends;
     }
@@ -193,8 +171,7 @@ impl<'a> Writer<'a> {
 fn plain_ascii_run(bytes: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = bytes.get(length) {
-        let single_blank =
-            byte == b' ' && length > 0 && bytes.get(length + 1).is_some_and(u8::is_ascii_graphic);
+        let single_blank = byte == b' ' && length > 0 && bytes.get(length + 1).is_some_and(u8::is_ascii_graphic);
         if !(byte.is_ascii_graphic() || single_blank) {
             break;
         }
@@ -205,9 +182,7 @@ fn plain_ascii_run(bytes: &[u8]) -> usize {
 
 /// Whether a character never composes with what stands before it.
 fn is_boundary(c: char) -> bool {
-    c.is_ascii()
-        || (canonical_combining_class(c) == 0
-            && is_nfc_quick(std::iter::once(c)) == IsNormalized::Yes)
+    c.is_ascii() || (canonical_combining_class(c) == 0 && is_nfc_quick(std::iter::once(c)) == IsNormalized::Yes)
 }
 
 fn is_emoji_like(c: char) -> bool {
@@ -239,10 +214,7 @@ mod tests {
 
     #[test]
     fn blanks_and_line_ends_are_tidied() {
-        assert_eq!(
-            body_text("\r\n a  b \r\nc\t\r\n\r\n\r\n\r\nd\r\n"),
-            "a b\nc\n\nd"
-        );
+        assert_eq!(body_text("\r\n a  b \r\nc\t\r\n\r\n\r\n\r\nd\r\n"), "a b\nc\n\nd");
         assert_eq!(line(" a\r\n\tb ").text(), "a b");
     }
 
@@ -256,14 +228,8 @@ mod tests {
 
     #[test]
     fn invisible_characters_go_and_joiners_stay_where_they_join() {
-        assert_eq!(
-            body_text("pass\u{ad}wo\u{200b}rd\0 re\u{2060}set"),
-            "password reset"
-        );
-        assert_eq!(
-            body_text("👩\u{200d}💻 می\u{200c}خواهم"),
-            "👩\u{200d}💻 می\u{200c}خواهم"
-        );
+        assert_eq!(body_text("pass\u{ad}wo\u{200b}rd\0 re\u{2060}set"), "password reset");
+        assert_eq!(body_text("👩\u{200d}💻 می\u{200c}خواهم"), "👩\u{200d}💻 می\u{200c}خواهم");
         assert_eq!(body_text("e\0\u{301}"), "é");
     }
 }

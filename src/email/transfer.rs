@@ -7,12 +7,7 @@ use std::borrow::Cow;
 
 /// Undoes a transfer encoding; an unknown name means the bytes stand as they are.
 pub(super) fn decode<'a>(body: &'a [u8], encoding: &str) -> Cow<'a, [u8]> {
-    match encoding
-        .trim()
-        .trim_matches('"')
-        .to_ascii_lowercase()
-        .as_str()
-    {
+    match encoding.trim().trim_matches('"').to_ascii_lowercase().as_str() {
         "base64" => Cow::Owned(base64(body)),
         "quoted-printable" => Cow::Owned(quoted_printable(body)),
         "x-uuencode" | "x-uue" | "uuencode" => Cow::Owned(uuencoded(body)),
@@ -27,12 +22,7 @@ pub(super) fn base64(body: &[u8]) -> Vec<u8> {
     let mut count = 0;
     let mut padded = false;
     for line in body.split_inclusive(|&byte| byte == b'\n') {
-        if padded
-            && !line
-                .trim_ascii()
-                .iter()
-                .all(|&byte| sextet(byte).is_some() || byte == b'=')
-        {
+        if padded && !line.trim_ascii().iter().all(|&byte| sextet(byte).is_some() || byte == b'=') {
             // Text that was appended to the encoded block as it is.
             out.push(b'\n');
             let start = line.as_ptr().addr() - body.as_ptr().addr();
@@ -101,10 +91,7 @@ fn quoted_printable(body: &[u8]) -> Vec<u8> {
 
 /// What follows a soft line break (the `=` is already read); `None` when this is none.
 fn after_soft_break(rest: &[u8]) -> Option<&[u8]> {
-    let blanks = rest
-        .iter()
-        .take_while(|&&byte| matches!(byte, b' ' | b'\t'))
-        .count();
+    let blanks = rest.iter().take_while(|&&byte| matches!(byte, b' ' | b'\t')).count();
     match &rest[blanks..] {
         [b'\r', b'\n', tail @ ..] | [b'\n', tail @ ..] => Some(tail),
         [] => Some(&[]),
@@ -120,10 +107,7 @@ pub(super) fn hex(byte: u8) -> Option<u8> {
 /// The lines between `begin` and `end`; anything else is no data.
 fn uuencoded(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len() / 4 * 3);
-    for line in body
-        .split(|&byte| byte == b'\n')
-        .map(<[u8]>::trim_ascii_end)
-    {
+    for line in body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end) {
         if line.starts_with(b"begin ") {
             continue;
         }
@@ -156,18 +140,12 @@ mod tests {
         assert_eq!(base64(b"SGk=\r\nSG8=\r\n"), b"HiHo");
         assert_eq!(base64(b"SGkh"), b"Hi!");
         assert_eq!(base64(b"SGk"), b"Hi");
-        assert_eq!(
-            base64(b"SGk=\n-- \nlist footer\n"),
-            b"Hi\n-- \nlist footer\n"
-        );
+        assert_eq!(base64(b"SGk=\n-- \nlist footer\n"), b"Hi\n-- \nlist footer\n");
     }
 
     #[test]
     fn quoted_printable_keeps_what_is_no_escape() {
-        assert_eq!(
-            quoted_printable(b"49=e2=82=ac SAVE=ZZ20=\r\n and= \n more="),
-            "49€ SAVE=ZZ20 and more".as_bytes()
-        );
+        assert_eq!(quoted_printable(b"49=e2=82=ac SAVE=ZZ20=\r\n and= \n more="), "49€ SAVE=ZZ20 and more".as_bytes());
     }
 
     #[test]

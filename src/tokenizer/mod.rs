@@ -143,48 +143,32 @@ impl EmailTokenizer {
     #[must_use]
     pub fn encode(&self, email: &CleanEmail, max_tokens: usize) -> EncodedEmail {
         let mut encoded = EncodedEmail::default();
-        let mut words = 0;
         for (field, text) in [(Field::Subject, email.subject.text()), (Field::Body, email.body.text())] {
             for chunk in chunks(text) {
-                words = self.encode_chunk(text, chunk, field, words, max_tokens, &mut encoded);
+                self.append(&mut encoded, field, text, &chunk, max_tokens);
             }
         }
         encoded
     }
 
-    /// Appends the tokens of `text[chunk]`; returns the number of words so far.
-    #[expect(clippy::too_many_arguments, reason = "an inner loop's state, named at its one call")]
-    fn encode_chunk(
-        &self,
-        text: &str,
-        chunk: Range<usize>,
-        field: Field,
-        words_before: usize,
-        max_tokens: usize,
-        encoded: &mut EncodedEmail,
-    ) -> usize {
+    /// Appends the tokens of `text[chunk]`, and counts those that there is no room for.
+    fn append(&self, encoded: &mut EncodedEmail, field: Field, text: &str, chunk: &Range<usize>, max_tokens: usize) {
         // The crate fails only where a model has no token for unknown words; such a chunk has no tokens then.
-        let Ok(encoding) = self.inner.encode(&text[chunk.clone()], false) else {
-            return words_before;
-        };
-        let ids = encoding.get_ids();
-        encoded.tokens_total += ids.len();
-        let room = max_tokens.saturating_sub(encoded.tokens.len()).min(ids.len());
-        let mut words = words_before;
-        for piece in 0..room {
-            let word = words_before + encoding.get_word_ids()[piece].unwrap_or(piece as u32) as usize;
-            let (start, end) = encoding.get_offsets()[piece];
+        let Ok(encoding) = self.inner.encode(&text[chunk.clone()], false) else { return };
+        let words_before = encoded.n_words();
+        let room = max_tokens.saturating_sub(encoded.tokens.len());
+        encoded.tokens_total += encoding.len();
+        let pieces = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(encoding.get_word_ids()).enumerate();
+        for (piece, ((&id, &(start, end)), word)) in pieces.take(room) {
             let end = with_combining_marks(text, chunk.start + end);
             encoded.tokens.push(Token {
-                id: ids[piece],
+                id,
                 field,
                 range: chunk.start + start..end,
-                word,
-                unknown: Some(ids[piece]) == self.unknown,
+                word: words_before + word.map_or(piece, |word| word as usize),
+                unknown: Some(id) == self.unknown,
             });
-            words = words.max(word + 1);
         }
-        words
     }
 }
 

@@ -178,7 +178,7 @@ mod tests {
             let at = |shift: f64| {
                 let mut moved = parameters.clone();
                 moved[index] += shift;
-                loss(&problem, 2.0, 2, &moved, &mut vec![0.0; 9])
+                loss(&problem, 2.0, 2, &moved, &mut [0.0; 9])
             };
             let difference = (at(1e-5) - at(-1e-5)) / 2e-5;
             assert!((difference - gradient[index]).abs() < 1e-8, "{index}: {difference} {}", gradient[index]);

@@ -1,6 +1,6 @@
 //! What several test files share: paths, the shipped encoder and router, loaded once per test program.
 
-#![allow(dead_code, missing_docs, unreachable_pub, reason = "each test program uses its part")]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used, reason = "each test program uses its part")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -27,19 +27,13 @@ fn numeric(rest: &str) -> Option<Reference> {
         Some(hex) => (hex, 16, 3),
         None => (rest, 10, 2),
     };
-    let length = digits
-        .bytes()
-        .take_while(|byte| char::from(*byte).is_digit(radix))
-        .count();
+    let length = digits.bytes().take_while(|byte| char::from(*byte).is_digit(radix)).count();
     if length == 0 {
         return None;
     }
     let code = u32::from_str_radix(&digits[..length], radix).unwrap_or(u32::MAX);
     let semicolon = usize::from(digits.as_bytes().get(length) == Some(&b';'));
-    Some(Reference {
-        text: character(code).to_string(),
-        length: prefix + length + semicolon,
-    })
+    Some(Reference { text: character(code).to_string(), length: prefix + length + semicolon })
 }
 
 /// The standard reads the C1 range as windows-1252, which is what its writers meant.
@@ -54,24 +48,13 @@ fn character(code: u32) -> char {
 }
 
 fn named(rest: &str) -> Option<Reference> {
-    let letters = rest
-        .bytes()
-        .take(MAX_NAME)
-        .take_while(u8::is_ascii_alphanumeric)
-        .count();
+    let letters = rest.bytes().take(MAX_NAME).take_while(u8::is_ascii_alphanumeric).count();
     let with_semicolon = letters + usize::from(rest.as_bytes().get(letters) == Some(&b';'));
     // Only a name with its semicolon, or a prefix from the short list of old names, stands in the table.
     (2..=with_semicolon).rev().find_map(|length| {
         let &(first, second) = NAMED_ENTITIES.get(&rest[..length])?;
-        let text: String = [first, second]
-            .into_iter()
-            .filter(|&code| code != 0)
-            .filter_map(char::from_u32)
-            .collect();
-        (!text.is_empty()).then_some(Reference {
-            text,
-            length: length + 1,
-        })
+        let text: String = [first, second].into_iter().filter(|&code| code != 0).filter_map(char::from_u32).collect();
+        (!text.is_empty()).then_some(Reference { text, length: length + 1 })
     })
 }
 
@@ -89,22 +72,10 @@ mod tests {
             ("&nbspx", "\u{a0}", 5),
             ("&amp;lt;", "&", 5),
         ] {
-            assert_eq!(
-                read(source),
-                Some(Reference {
-                    text: text.to_owned(),
-                    length
-                }),
-                "{source}"
-            );
+            assert_eq!(read(source), Some(Reference { text: text.to_owned(), length }), "{source}");
         }
         assert_eq!(read("& b"), None);
         assert_eq!(read("&#;"), None);
-        assert_eq!(
-            read("&#99999999999;")
-                .map(|reference| reference.text)
-                .as_deref(),
-            Some("\u{fffd}")
-        );
+        assert_eq!(read("&#99999999999;").map(|reference| reference.text).as_deref(), Some("\u{fffd}"));
     }
 }

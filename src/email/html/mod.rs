@@ -61,10 +61,7 @@ pub(super) fn read(source: &str) -> HtmlText {
         gap: Gap::default(),
     };
     walker.walk();
-    HtmlText {
-        text: walker.out.finish(),
-        marks: walker.marks,
-    }
+    HtmlText { text: walker.out.finish(), marks: walker.marks }
 }
 
 /// An open element that does something to its content.
@@ -99,9 +96,7 @@ impl Walker<'_> {
     fn walk(&mut self) {
         let mut at = 0;
         while at < self.source.len() {
-            let text_end = self.source[at..]
-                .find('<')
-                .map_or(self.source.len(), |offset| at + offset);
+            let text_end = self.source[at..].find('<').map_or(self.source.len(), |offset| at + offset);
             self.text(at..text_end);
             if text_end == self.source.len() {
                 break;
@@ -139,32 +134,23 @@ impl Walker<'_> {
                 return tag.end;
             };
             if name == "style" {
-                self.hidden_classes
-                    .extend(role::hidden_classes(&self.source[tag.end..end]));
+                self.hidden_classes.extend(role::hidden_classes(&self.source[tag.end..end]));
                 self.hidden_classes.truncate(1000);
             }
             return end;
         }
         if !role::VOID.contains(&name.as_str()) {
             self.start_tag(name, tag.attributes);
-        } else if matches!(
-            role::role(&name, tag.attributes, &[]),
-            Role::Marked(MarkKind::HistoryHeader)
-        ) {
+        } else if matches!(role::role(&name, tag.attributes, &[]), Role::Marked(MarkKind::HistoryHeader)) {
             let at = self.out.text().len();
-            self.marks.push(Mark {
-                kind: MarkKind::HistoryHeader,
-                range: at..at + 1,
-            });
+            self.marks.push(Mark { kind: MarkKind::HistoryHeader, range: at..at + 1 });
         }
         tag.end
     }
 
     fn start_tag(&mut self, name: String, attributes: &str) {
         // A paragraph that was never closed ends where the next block starts.
-        if role::line_break(&name) == Break::Paragraph
-            && self.open.last().is_some_and(|last| last.name == "p")
-        {
+        if role::line_break(&name) == Break::Paragraph && self.open.last().is_some_and(|last| last.name == "p") {
             self.close_last();
         }
         if let Some(last) = self.open.iter_mut().rev().find(|open| open.name == name) {
@@ -182,12 +168,7 @@ impl Walker<'_> {
             Role::Preformatted => self.preformatted += 1,
             Role::Plain | Role::Marked(_) => {}
         }
-        self.open.push(Open {
-            name,
-            role,
-            text_start: self.out.text().len(),
-            nested: 0,
-        });
+        self.open.push(Open { name, role, text_start: self.out.text().len(), nested: 0 });
     }
 
     fn end_tag(&mut self, name: &str) {
@@ -209,10 +190,7 @@ impl Walker<'_> {
             Role::Hidden => self.hidden -= 1,
             Role::Preformatted => self.preformatted -= 1,
             Role::Marked(kind) => {
-                self.marks.push(Mark {
-                    kind,
-                    range: open.text_start..self.out.text().len().max(open.text_start + 1),
-                });
+                self.marks.push(Mark { kind, range: open.text_start..self.out.text().len().max(open.text_start + 1) });
             }
             Role::Plain => {}
         }
@@ -247,11 +225,7 @@ impl Walker<'_> {
             if stop == range.end {
                 break;
             }
-            at = if bytes[stop] == b'&' {
-                self.reference(stop, range.end)
-            } else {
-                self.blank(stop)
-            };
+            at = if bytes[stop] == b'&' { self.reference(stop, range.end) } else { self.blank(stop) };
         }
     }
 
@@ -292,20 +266,10 @@ impl Walker<'_> {
             return;
         }
         match gap {
-            Gap {
-                line_ends: 0,
-                blank: false,
-            } => {}
-            Gap {
-                line_ends: 0,
-                blank: true,
-            } => {
+            Gap { line_ends: 0, blank: false } => {}
+            Gap { line_ends: 0, blank: true } => {
                 let single = at > 0 && self.source.as_bytes()[at - 1] == b' ';
-                if single {
-                    self.out.copy(at - 1..at)
-                } else {
-                    self.out.replace(at..at, " ")
-                }
+                if single { self.out.copy(at - 1..at) } else { self.out.replace(at..at, " ") }
             }
             Gap { line_ends: 1, .. } => self.out.replace(at..at, "\n"),
             Gap { .. } => self.out.replace(at..at, "\n\n"),
@@ -324,14 +288,8 @@ mod tests {
     #[test]
     fn what_a_reader_sees_is_kept() {
         assert_eq!(text("<p>a<br>b</p><p>c &amp;\n d</p>"), "a\nb\n\nc & d");
-        assert_eq!(
-            text("<table><tr><td>Name</td><td>Ann</td></tr><tr><td>No</td></tr></table>"),
-            "Name Ann\nNo"
-        );
-        assert_eq!(
-            text("a <b>b</b>c 1 < 2 <x@y.example>"),
-            "a bc 1 < 2 <x@y.example>"
-        );
+        assert_eq!(text("<table><tr><td>Name</td><td>Ann</td></tr><tr><td>No</td></tr></table>"), "Name Ann\nNo");
+        assert_eq!(text("a <b>b</b>c 1 < 2 <x@y.example>"), "a bc 1 < 2 <x@y.example>");
         assert_eq!(text("<pre>a\n b</pre>"), "a\nb");
     }
 
@@ -346,24 +304,13 @@ mod tests {
     fn quotes_are_marked_and_nest() {
         let html = read("hi<blockquote type=cite>a<blockquote>b</blockquote></blockquote>end");
         assert_eq!(html.text.text(), "hi\n\na\n\nb\n\nend");
-        let kinds: Vec<_> = html
-            .marks
-            .iter()
-            .map(|mark| (mark.kind, mark.range.clone()))
-            .collect();
-        assert_eq!(
-            kinds,
-            [(MarkKind::Blockquote, 5..8), (MarkKind::Quote, 2..8)]
-        );
+        let kinds: Vec<_> = html.marks.iter().map(|mark| (mark.kind, mark.range.clone())).collect();
+        assert_eq!(kinds, [(MarkKind::Blockquote, 5..8), (MarkKind::Quote, 2..8)]);
     }
 
     #[test]
     fn depth_costs_nothing() {
-        let deep = format!(
-            "{}deep{}",
-            "<div>".repeat(100_000),
-            "</div>".repeat(100_000)
-        );
+        let deep = format!("{}deep{}", "<div>".repeat(100_000), "</div>".repeat(100_000));
         assert_eq!(text(&deep), "deep");
         assert_eq!(text(&"<blockquote>".repeat(100_000)), "");
     }

@@ -8,14 +8,14 @@ use super::tag::attributes;
 
 /// Elements whose content is not read at all, up to their end tag.
 pub(super) const RAW: &[&str] = &[
-    "style", "script", "title", "xml", "template", "noframes", "noembed", "iframe", "object",
-    "svg", "select", "textarea",
+    "style", "script", "title", "xml", "template", "noframes", "noembed", "iframe", "object", "svg", "select",
+    "textarea",
 ];
 
 /// Elements that have no content and no end tag.
 pub(super) const VOID: &[&str] = &[
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr", "o:p",
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+    "o:p",
 ];
 
 /// How an element breaks lines around itself.
@@ -31,12 +31,12 @@ pub(super) enum Break {
 /// How the element of this name breaks lines.
 pub(super) fn line_break(name: &str) -> Break {
     match name {
-        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "blockquote" | "pre" | "table" | "ul"
-        | "ol" | "dl" | "hr" => Break::Paragraph,
-        "br" | "div" | "li" | "tr" | "dt" | "dd" | "address" | "article" | "aside" | "body"
-        | "caption" | "center" | "fieldset" | "figure" | "figcaption" | "footer" | "form"
-        | "header" | "main" | "nav" | "option" | "section" | "tbody" | "thead" | "tfoot"
-        | "summary" | "details" | "legend" => Break::Line,
+        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "blockquote" | "pre" | "table" | "ul" | "ol" | "dl" | "hr" => {
+            Break::Paragraph
+        }
+        "br" | "div" | "li" | "tr" | "dt" | "dd" | "address" | "article" | "aside" | "body" | "caption" | "center"
+        | "fieldset" | "figure" | "figcaption" | "footer" | "form" | "header" | "main" | "nav" | "option"
+        | "section" | "tbody" | "thead" | "tfoot" | "summary" | "details" | "legend" => Break::Line,
         "td" | "th" => Break::Cell,
         _ => Break::None,
     }
@@ -69,11 +69,7 @@ const MARKS: &[(Match, &str, MarkKind)] = &[
     (Match::Is, "divrplyfwdmsg", MarkKind::HistoryHeader),
     (Match::Is, "appendonsend", MarkKind::HistoryHeader),
     (Match::Is, "outlookmessageheader", MarkKind::HistoryHeader),
-    (
-        Match::Is,
-        "mail-editor-reference-message-container",
-        MarkKind::HistoryHeader,
-    ),
+    (Match::Is, "mail-editor-reference-message-container", MarkKind::HistoryHeader),
     (Match::Is, "zwchr", MarkKind::HistoryHeader),
     (Match::Is, "stopspelling", MarkKind::HistoryHeader),
     // A container of the old mail.
@@ -96,16 +92,8 @@ const MARKS: &[(Match, &str, MarkKind)] = &[
     (Match::Is, "moz-signature", MarkKind::Signature),
     (Match::Is, "applemailsignature", MarkKind::Signature),
     (Match::Is, "signature", MarkKind::Signature),
-    (
-        Match::Is,
-        "ms-outlook-mobile-signature",
-        MarkKind::Signature,
-    ),
-    (
-        Match::Is,
-        "ms-outlook-mobile-body-separator-line",
-        MarkKind::Signature,
-    ),
+    (Match::Is, "ms-outlook-mobile-signature", MarkKind::Signature),
+    (Match::Is, "ms-outlook-mobile-body-separator-line", MarkKind::Signature),
     (Match::Is, "protonmail_signature_block", MarkKind::Signature),
     (Match::Is, "messagesignaturesection", MarkKind::Signature),
     (Match::Is, "ymail_android_signature", MarkKind::Signature),
@@ -126,9 +114,7 @@ pub(super) fn role(name: &str, attribute_source: &str, hidden_classes: &[String]
         let found = match key.to_ascii_lowercase().as_str() {
             "hidden" => Some(Role::Hidden),
             "style" => style_role(value),
-            "type" if name == "blockquote" && value.eq_ignore_ascii_case("cite") => {
-                Some(Role::Marked(MarkKind::Quote))
-            }
+            "type" if name == "blockquote" && value.eq_ignore_ascii_case("cite") => Some(Role::Marked(MarkKind::Quote)),
             "class" | "id" | "name" | "data-smartmail" => named_role(name, value, hidden_classes),
             _ => None,
         };
@@ -163,12 +149,8 @@ fn named_role(element: &str, value: &str, hidden_classes: &[String]) -> Option<R
 }
 
 fn style_role(value: &str) -> Option<Role> {
-    let style: String = value
-        .chars()
-        .take(4096)
-        .filter(|c| !c.is_whitespace())
-        .collect::<String>()
-        .to_ascii_lowercase();
+    let style: String =
+        value.chars().take(4096).filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
     if hides(&style) {
         return Some(Role::Hidden);
     }
@@ -187,9 +169,8 @@ fn hides(style: &str) -> bool {
 /// Whether a style holds this declaration; "opacity:0" is not "opacity:0.9".
 fn declares(style: &str, declaration: &str) -> bool {
     style.split(';').any(|part| {
-        let rest = part
-            .strip_prefix(declaration)
-            .map(|rest| rest.trim_start_matches("px").trim_end_matches("!important"));
+        let rest =
+            part.strip_prefix(declaration).map(|rest| rest.trim_start_matches("px").trim_end_matches("!important"));
         rest == Some("")
     })
 }
@@ -208,10 +189,7 @@ pub(super) fn hidden_classes(sheet: &str) -> Vec<String> {
             }
             b'}' => {
                 if depth == 1 && selector_start < rule_start {
-                    let rule: String = sheet[rule_start..at]
-                        .chars()
-                        .filter(|c| !c.is_whitespace())
-                        .collect();
+                    let rule: String = sheet[rule_start..at].chars().filter(|c| !c.is_whitespace()).collect();
                     if hides(&rule.to_ascii_lowercase()) {
                         classes.extend(simple_classes(&sheet[selector_start..rule_start - 1]));
                     }
@@ -231,20 +209,14 @@ pub(super) fn hidden_classes(sheet: &str) -> Vec<String> {
 /// The class names of a selector list that consist of one class alone.
 fn simple_classes(selectors: &str) -> impl Iterator<Item = String> {
     let alone = |name: &&str| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
     let at_rule = selectors.contains('@');
     selectors
         .split(',')
         .filter(move |_| !at_rule)
         .filter_map(|selector| {
-            selector
-                .trim()
-                .rsplit_once('.')
-                .filter(|(element, _)| !element.contains([' ', '.', ':']))
+            selector.trim().rsplit_once('.').filter(|(element, _)| !element.contains([' ', '.', ':']))
         })
         .map(|(_, class)| class)
         .filter(alone)
@@ -257,42 +229,22 @@ mod tests {
 
     #[test]
     fn hidden_elements_are_recognised_by_style_class_and_attribute() {
-        let hidden = hidden_classes(
-            ".pre, span.teaser { display: none } .x{color:red} @media print { .y{display:none} }",
-        );
+        let hidden =
+            hidden_classes(".pre, span.teaser { display: none } .x{color:red} @media print { .y{display:none} }");
         assert_eq!(hidden, ["pre", "teaser"]);
-        for attributes in [
-            "style='DISPLAY : none'",
-            "hidden",
-            "class=\"a pre\"",
-            "style=\"max-height:0px;overflow:hidden\"",
-        ] {
-            assert_eq!(
-                role("div", attributes, &hidden),
-                Role::Hidden,
-                "{attributes}"
-            );
+        for attributes in
+            ["style='DISPLAY : none'", "hidden", "class=\"a pre\"", "style=\"max-height:0px;overflow:hidden\""]
+        {
+            assert_eq!(role("div", attributes, &hidden), Role::Hidden, "{attributes}");
         }
         assert_eq!(role("div", "style='opacity:0.9'", &hidden), Role::Plain);
     }
 
     #[test]
     fn marks_of_mail_programs_are_recognised() {
-        assert_eq!(
-            role("div", "class=\"x_x_gmail_attr\" dir=ltr", &[]),
-            Role::Marked(MarkKind::ReplyHeader)
-        );
-        assert_eq!(
-            role("blockquote", "type=cite", &[]),
-            Role::Marked(MarkKind::Quote)
-        );
-        assert_eq!(
-            role("blockquote", "", &[]),
-            Role::Marked(MarkKind::Blockquote)
-        );
-        assert_eq!(
-            role("div", "id=yahoo_quoted_123", &[]),
-            Role::Marked(MarkKind::Quote)
-        );
+        assert_eq!(role("div", "class=\"x_x_gmail_attr\" dir=ltr", &[]), Role::Marked(MarkKind::ReplyHeader));
+        assert_eq!(role("blockquote", "type=cite", &[]), Role::Marked(MarkKind::Quote));
+        assert_eq!(role("blockquote", "", &[]), Role::Marked(MarkKind::Blockquote));
+        assert_eq!(role("div", "id=yahoo_quoted_123", &[]), Role::Marked(MarkKind::Quote));
     }
 }

@@ -86,11 +86,7 @@ impl<'a> Scanner<'a> {
         if rest.starts_with('>') {
             return Markup::Comment(from + 1);
         }
-        let end = if self.no_more_comment_ends {
-            None
-        } else {
-            rest.find("-->")
-        };
+        let end = if self.no_more_comment_ends { None } else { rest.find("-->") };
         match end {
             Some(offset) => Markup::Comment(from + offset + 3),
             // Never closed: browsers drop the rest of the mail, we only drop the opening.
@@ -102,9 +98,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn bogus_comment(&self, at: usize) -> Markup<'a> {
-        self.source[at..]
-            .find('>')
-            .map_or(Markup::Text, |offset| Markup::Comment(at + offset + 1))
+        self.source[at..].find('>').map_or(Markup::Text, |offset| Markup::Comment(at + offset + 1))
     }
 
     fn tag(&self, name_start: usize, is_end: bool) -> Markup<'a> {
@@ -133,10 +127,7 @@ impl<'a> Scanner<'a> {
                 b'>' => return Some(at),
                 quote @ (b'"' | b'\'') if is_value_start(bytes, at) => {
                     let value = &bytes[at + 1..];
-                    at += 1 + value
-                        .iter()
-                        .position(|byte| byte == quote)
-                        .map_or(0, |offset| offset + 1);
+                    at += 1 + value.iter().position(|byte| byte == quote).map_or(0, |offset| offset + 1);
                 }
                 _ => at += 1,
             }
@@ -146,11 +137,7 @@ impl<'a> Scanner<'a> {
 
 /// A quote opens a value only after `=`.
 fn is_value_start(bytes: &[u8], at: usize) -> bool {
-    bytes[..at]
-        .iter()
-        .rev()
-        .find(|byte| !byte.is_ascii_whitespace())
-        == Some(&b'=')
+    bytes[..at].iter().rev().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'=')
 }
 
 /// The attributes of a tag as name and value, in order.
@@ -161,9 +148,7 @@ pub(super) fn attributes(source: &str) -> impl Iterator<Item = (&str, &str)> {
         if rest.is_empty() {
             return None;
         }
-        let name_end = rest
-            .find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/'))
-            .unwrap_or(rest.len());
+        let name_end = rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/')).unwrap_or(rest.len());
         let name_end = if name_end == 0 { 1 } else { name_end };
         let name = &rest[..name_end];
         rest = rest[name_end..].trim_start_matches(|c: char| c.is_ascii_whitespace());
@@ -179,9 +164,7 @@ pub(super) fn attributes(source: &str) -> impl Iterator<Item = (&str, &str)> {
                 &value[1..=length]
             }
             None => {
-                let length = value
-                    .find(|c: char| c.is_ascii_whitespace())
-                    .unwrap_or(value.len());
+                let length = value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len());
                 rest = &value[length..];
                 &value[..length]
             }
@@ -197,9 +180,7 @@ mod tests {
     #[test]
     fn tags_end_at_their_own_bracket() {
         let source = "<a title=\"x > y\" b='c'>text";
-        let Markup::Tag(tag) = Scanner::new(source).markup(0) else {
-            panic!("a tag")
-        };
+        let Markup::Tag(tag) = Scanner::new(source).markup(0) else { panic!("a tag") };
         assert_eq!((tag.name, &source[tag.end..]), ("a", "text"));
         let pairs: Vec<_> = attributes(tag.attributes).collect();
         assert_eq!(pairs, [("title", "x > y"), ("b", "c")]);
@@ -208,18 +189,10 @@ mod tests {
     #[test]
     fn broken_markup_stays_text_or_costs_only_itself() {
         assert!(matches!(Scanner::new("< b").markup(0), Markup::Text));
-        assert!(matches!(
-            Scanner::new("<!-- never closed <b>").markup(0),
-            Markup::Comment(4)
-        ));
+        assert!(matches!(Scanner::new("<!-- never closed <b>").markup(0), Markup::Comment(4)));
         let source = "<p class=\"open>text";
-        let Markup::Tag(tag) = Scanner::new(source).markup(0) else {
-            panic!("a tag")
-        };
+        let Markup::Tag(tag) = Scanner::new(source).markup(0) else { panic!("a tag") };
         assert_eq!(&source[tag.end..], "text");
-        assert_eq!(
-            attributes("= x=1").collect::<Vec<_>>(),
-            [("=", ""), ("x", "1")]
-        );
+        assert_eq!(attributes("= x=1").collect::<Vec<_>>(), [("=", ""), ("x", "1")]);
     }
 }

@@ -83,10 +83,7 @@ fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) 
     let Some(at) = lines.iter().position(|line| is_delimiter(line.text)) else {
         return;
     };
-    let filled = lines[at + 1..]
-        .iter()
-        .filter(|line| !line.is_blank())
-        .count();
+    let filled = lines[at + 1..].iter().filter(|line| !line.is_blank()).count();
     let something_above = text_above || lines[..at].iter().any(|line| !line.is_blank());
     if filled <= MAX_SIGNATURE && something_above {
         kinds[at..].fill(ZoneKind::Signature);
@@ -94,33 +91,21 @@ fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) 
 }
 
 fn is_delimiter(text: &str) -> bool {
-    matches!(
-        text,
-        "--" | "—" | "– –" | "- --" | "-- --" | "**--**" | "\\--"
-    )
+    matches!(text, "--" | "—" | "– –" | "- --" | "-- --" | "**--**" | "\\--")
 }
 
 /// The footer of a mailing list: a rule, and below it the list's name and link.
 fn mark_list_footer(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
-    let Some(rule) = lines
-        .iter()
-        .rposition(|line| line.text.len() >= 2 && is_punctuation(line.text))
-    else {
+    let Some(rule) = lines.iter().rposition(|line| line.text.len() >= 2 && is_punctuation(line.text)) else {
         return;
     };
     let below = &lines[rule + 1..];
     let filled = below.iter().filter(|line| !line.is_blank()).count();
     let listed = below.iter().any(|line| {
         let lower = line.text.to_lowercase();
-        [
-            "mailing list",
-            "listinfo",
-            "unsubscribe",
-            "groups.google",
-            "list-archive",
-        ]
-        .iter()
-        .any(|word| lower.contains(word))
+        ["mailing list", "listinfo", "unsubscribe", "groups.google", "list-archive"]
+            .iter()
+            .any(|word| lower.contains(word))
     });
     if listed && (1..=6).contains(&filled) {
         kinds[rule..].fill(ZoneKind::Signature);
@@ -181,10 +166,7 @@ mod tests {
         ] {
             assert!(PROGRAM_FOOTER.is_match(text), "{text}");
         }
-        for text in [
-            "Sent from the warehouse on Monday, it never arrived",
-            "The parcel was sent from my old address",
-        ] {
+        for text in ["Sent from the warehouse on Monday, it never arrived", "The parcel was sent from my old address"] {
             assert!(!PROGRAM_FOOTER.is_match(text), "{text}");
         }
     }

@@ -29,12 +29,8 @@ pub(super) struct LabelBlock {
     dated: bool,
 }
 
-static FIELDS: LazyLock<HashMap<&str, Field>> = LazyLock::new(|| {
-    LABELS
-        .iter()
-        .flat_map(|(field, labels)| labels.iter().map(|label| (*label, *field)))
-        .collect()
-});
+static FIELDS: LazyLock<HashMap<&str, Field>> =
+    LazyLock::new(|| LABELS.iter().flat_map(|(field, labels)| labels.iter().map(|label| (*label, *field))).collect());
 
 /// A block has at most this many lines; long lists of recipients wrap.
 const MAX_LINES: usize = 40;
@@ -55,9 +51,7 @@ pub(super) fn read(lines: &[Line<'_>], start: usize, announced: bool) -> Option<
             break;
         };
         let next = next_label(lines, at + 1, depth);
-        let value_end = next
-            .filter(|next| !lines[at + 1..*next].iter().any(Line::is_blank))
-            .unwrap_or(at + 1);
+        let value_end = next.filter(|next| !lines[at + 1..*next].iter().any(Line::is_blank)).unwrap_or(at + 1);
         block.add(found, lines[at + 1..value_end].iter().map(|line| line.text));
         block.end = value_end;
         match next {
@@ -102,21 +96,13 @@ impl LabelBlock {
                 continue;
             }
             let word_start = |words: usize| {
-                let mut starts = text[..at]
-                    .trim_end()
-                    .char_indices()
-                    .rev()
-                    .filter(|(_, c)| !c.is_alphabetic());
-                starts
-                    .nth(words)
-                    .map_or(0, |(index, c)| index + c.len_utf8())
+                let mut starts = text[..at].trim_end().char_indices().rev().filter(|(_, c)| !c.is_alphabetic());
+                starts.nth(words).map_or(0, |(index, c)| index + c.len_utf8())
             };
             let last_word = word_start(0);
             // The end of the value before it may run into the label: "09:26:50 MEZBetreff:".
-            let capitals = text[last_word..at]
-                .char_indices()
-                .filter(|(_, c)| c.is_uppercase())
-                .map(|(at, _)| last_word + at);
+            let capitals =
+                text[last_word..at].char_indices().filter(|(_, c)| c.is_uppercase()).map(|(at, _)| last_word + at);
             let mut starts = [word_start(1), last_word].into_iter().chain(capitals);
             if let Some(start) = starts.find(|&start| label(&text[start..]).is_some())
                 && let Some(found) = label(&text[start..])
@@ -124,21 +110,12 @@ impl LabelBlock {
                 labels.push((start, found));
             }
         }
-        let mut block = Self {
-            end,
-            ..Self::default()
-        };
+        let mut block = Self { end, ..Self::default() };
         for (index, (_, found)) in labels.iter().enumerate() {
             let value_start = text.len() - found.value.len();
             let value_end = labels.get(index + 1).map_or(text.len(), |(next, _)| *next);
             let value = text.get(value_start..value_end).unwrap_or_default().trim();
-            block.add(
-                Label {
-                    field: found.field,
-                    value,
-                },
-                std::iter::empty(),
-            );
+            block.add(Label { field: found.field, value }, std::iter::empty());
         }
         block
     }
@@ -164,18 +141,11 @@ impl LabelBlock {
     fn is_believable(&self, announced: bool) -> bool {
         let has = |field| self.fields.contains(&field);
         let addressed = self.from.as_deref().is_some_and(|from| from.contains('@'));
-        let real = self
-            .fields
-            .iter()
-            .filter(|field| **field != Field::Other)
-            .count();
+        let real = self.fields.iter().filter(|field| **field != Field::Other).count();
         if announced {
             return real >= 2 && (has(Field::From) || (has(Field::Subject) && has(Field::Date)));
         }
-        has(Field::From)
-            && real >= 3
-            && (addressed || self.dated)
-            && (has(Field::Subject) || has(Field::Date))
+        has(Field::From) && real >= 3 && (addressed || self.dated) && (has(Field::Subject) || has(Field::Date))
     }
 }
 
@@ -196,9 +166,7 @@ fn label(text: &str) -> Option<Label<'_>> {
     let name = lower(name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')));
     let field = *FIELDS.get(name.as_str())?;
     let rest = &text[colon..];
-    let value = rest
-        .trim_start_matches([':', '：', '*'])
-        .trim_matches(|c: char| c.is_whitespace() || c == '*');
+    let value = rest.trim_start_matches([':', '：', '*']).trim_matches(|c: char| c.is_whitespace() || c == '*');
     Some(Label { field, value })
 }
 
@@ -215,12 +183,8 @@ mod tests {
     fn blocks_are_read_over_wraps_and_paragraphs() {
         let wrapped =
             block("From: A <a@x.example>\nTo: B,\n C <c@x.example>\nSubject: one\n two\nDate: Mon\n\nText").unwrap();
-        assert_eq!(
-            (wrapped.end, wrapped.subject.as_deref()),
-            (6, Some("one two"))
-        );
-        let bold =
-            block("*Von:* A\n\n*Gesendet:* 4. Mai 2026 16:20\n\n*Betreff:* x\n\nText").unwrap();
+        assert_eq!((wrapped.end, wrapped.subject.as_deref()), (6, Some("one two")));
+        let bold = block("*Von:* A\n\n*Gesendet:* 4. Mai 2026 16:20\n\n*Betreff:* x\n\nText").unwrap();
         assert_eq!((bold.end, bold.from.as_deref()), (5, Some("A")));
     }
 

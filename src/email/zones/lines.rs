@@ -35,14 +35,8 @@ impl Line<'_> {
 
     /// Where the content starts when the line belongs to a mail that is itself quoted `base` times.
     pub(super) fn start_at_depth(&self, base: usize) -> usize {
-        let marks = base
-            .saturating_sub(self.element_depth)
-            .min(self.content_starts.len());
-        if marks == 0 {
-            self.range.start
-        } else {
-            self.content_starts[marks - 1]
-        }
+        let marks = base.saturating_sub(self.element_depth).min(self.content_starts.len());
+        if marks == 0 { self.range.start } else { self.content_starts[marks - 1] }
     }
 }
 
@@ -70,9 +64,7 @@ fn read(raw: &str, start: usize) -> Line<'_> {
         let unblanked = rest.trim_start_matches([' ', '\t', '\u{a0}', '\u{feff}']);
         // A mark may stand behind one or two blanks; four make it somebody's indented code.
         let blanks = rest.len() - unblanked.len();
-        let Some(after) = unblanked
-            .strip_prefix('>')
-            .filter(|_| blanks <= 3 && content_starts.len() < MAX_DEPTH)
+        let Some(after) = unblanked.strip_prefix('>').filter(|_| blanks <= 3 && content_starts.len() < MAX_DEPTH)
         else {
             break;
         };
@@ -136,20 +128,7 @@ mod tests {
     fn quote_marks_are_counted_through_blanks() {
         let lines = split(" > a\n>> b\n> > > c\n    > code\nplain\n>\n", &[]);
         let depths: Vec<_> = lines.iter().map(|line| (line.depth, line.text)).collect();
-        assert_eq!(
-            depths,
-            [
-                (1, "a"),
-                (2, "b"),
-                (3, "c"),
-                (0, "> code"),
-                (0, "plain"),
-                (1, "")
-            ]
-        );
-        assert_eq!(
-            lines[2].start_at_depth(2),
-            "> a\n>> b\n> > > c\n".find("> c").unwrap() + 1
-        );
+        assert_eq!(depths, [(1, "a"), (2, "b"), (3, "c"), (0, "> code"), (0, "plain"), (1, "")]);
+        assert_eq!(lines[2].start_at_depth(2), "> a\n>> b\n> > > c\n".find("> c").unwrap() + 1);
     }
 }

@@ -49,18 +49,13 @@ pub(super) fn marker(line: &Line<'_>) -> Option<Marker> {
         if closed && forwarded() {
             return Some(Marker::Forwarded);
         }
-        return ORIGINAL
-            .iter()
-            .any(|phrase| lower.contains(phrase))
-            .then_some(Marker::Original);
+        return ORIGINAL.iter().any(|phrase| lower.contains(phrase)).then_some(Marker::Original);
     }
     if colon && forwarded() {
         return Some(Marker::MaybeForwarded);
     }
     // Some programs write the phrase alone.
-    ORIGINAL
-        .contains(&lower.trim_end_matches([':', ' ']))
-        .then_some(Marker::Original)
+    ORIGINAL.contains(&lower.trim_end_matches([':', ' '])).then_some(Marker::Original)
 }
 
 /// A line of nothing but dashes or the like, long enough to separate something.
@@ -70,10 +65,7 @@ pub(super) fn is_rule(text: &str) -> bool {
 
 /// A line of nothing but the characters that people draw lines with.
 pub(super) fn is_punctuation(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
+    !text.is_empty() && text.chars().all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
 }
 
 /// A few words between dashes: `-------- Oprindelig besked --------`.
@@ -82,10 +74,7 @@ pub(super) fn is_dashed(text: &str) -> bool {
 }
 
 fn leading_dashes(text: &str) -> usize {
-    text.chars()
-        .take_while(|c| is_dash_or_blank(*c))
-        .filter(|c| !c.is_whitespace())
-        .count()
+    text.chars().take_while(|c| is_dash_or_blank(*c)).filter(|c| !c.is_whitespace()).count()
 }
 
 fn is_dash_or_blank(c: char) -> bool {
@@ -93,10 +82,7 @@ fn is_dash_or_blank(c: char) -> bool {
 }
 
 static ABOVE: LazyLock<Regex> = LazyLock::new(|| {
-    let phrases: Vec<_> = REPLY_ABOVE
-        .iter()
-        .map(|phrase| regex::escape(phrase))
-        .collect();
+    let phrases: Vec<_> = REPLY_ABOVE.iter().map(|phrase| regex::escape(phrase)).collect();
     Regex::new(&format!("(?i){}", phrases.join("|"))).expect("the pattern is constant")
 });
 
@@ -106,14 +92,8 @@ pub(super) fn asks_to_reply_above(lines: &[Line<'_>], index: usize) -> bool {
     let Some(line) = lines.get(index).filter(|line| line.text.len() < 200) else {
         return false;
     };
-    let starts_early = |text: &str| {
-        ABOVE
-            .find(text)
-            .is_some_and(|found| found.start() < line.text.len().min(60))
-    };
-    let next = lines
-        .get(index + 1)
-        .filter(|next| next.depth == line.depth && (1..100).contains(&next.text.len()));
+    let starts_early = |text: &str| ABOVE.find(text).is_some_and(|found| found.start() < line.text.len().min(60));
+    let next = lines.get(index + 1).filter(|next| next.depth == line.depth && (1..100).contains(&next.text.len()));
     match next {
         Some(next) => starts_early(&format!("{} {}", line.text, next.text)),
         None => starts_early(line.text),
@@ -128,14 +108,8 @@ mod tests {
     #[test]
     fn dashes_make_a_marker_and_prose_does_not() {
         for (text, expected) in [
-            (
-                "---------- Forwarded message ---------",
-                Some(Marker::Forwarded),
-            ),
-            (
-                "-------- Välitetty viesti / Fwd.Msg --------",
-                Some(Marker::Forwarded),
-            ),
+            ("---------- Forwarded message ---------", Some(Marker::Forwarded)),
+            ("-------- Välitetty viesti / Fwd.Msg --------", Some(Marker::Forwarded)),
             ("-----Ursprüngliche Nachricht-----", Some(Marker::Original)),
             ("Begin forwarded message:", Some(Marker::MaybeForwarded)),
             ("I have forwarded the message to my boss.", None),

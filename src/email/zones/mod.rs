@@ -67,10 +67,7 @@ pub(super) fn split(text: &str, marks: &[Mark], context: Context) -> Zoned {
         let (lines, kinds) = (&lines[section.clone()], &mut scan.kinds[section]);
         notice::mark(lines, kinds);
         footer::mark(lines, kinds, text_above);
-        text_above |= lines
-            .iter()
-            .zip(kinds)
-            .any(|(line, kind)| *kind == ZoneKind::Text && !line.is_blank());
+        text_above |= lines.iter().zip(kinds).any(|(line, kind)| *kind == ZoneKind::Text && !line.is_blank());
     }
     scan.finish()
 }
@@ -113,11 +110,7 @@ impl<'l, 't> Scan<'l, 't> {
         let mut at = 0;
         while at < self.lines.len() {
             let from = at;
-            at = if self.lines[at].is_blank() {
-                at + 1
-            } else {
-                self.filled_line(at)
-            };
+            at = if self.lines[at].is_blank() { at + 1 } else { self.filled_line(at) };
             self.bases[from..at].fill(self.base);
         }
     }
@@ -126,14 +119,13 @@ impl<'l, 't> Scan<'l, 't> {
     fn filled_line(&mut self, at: usize) -> usize {
         let line = &self.lines[at];
         let deeper = line.depth > self.base;
-        let block_start =
-            at == 0 || self.lines[at - 1].depth != line.depth || self.lines[at - 1].is_blank();
+        let block_start = at == 0 || self.lines[at - 1].depth != line.depth || self.lines[at - 1].is_blank();
         if (!deeper || block_start)
-            && let Some(next) = self
-                .announced(at)
-                .or_else(|| self.header_block(at, false))
-                .or_else(|| self.reply(at))
+            && let Some(next) = self.announced(at).or_else(|| self.header_block(at, false)).or_else(|| self.reply(at))
         {
+            return next;
+        }
+        if let Some(next) = self.armour(at) {
             return next;
         }
         if !deeper && markers::asks_to_reply_above(self.lines, at) {
@@ -147,14 +139,29 @@ impl<'l, 't> Scan<'l, 't> {
         at + 1
     }
 
+    /// The lines that OpenPGP puts around a clear-signed text.
+    fn armour(&mut self, at: usize) -> Option<usize> {
+        let (kind, end) = match self.lines[at].text {
+            "-----BEGIN PGP SIGNED MESSAGE-----" => {
+                let end = (at..self.lines.len()).find(|&index| self.lines[index].is_blank())?;
+                (ZoneKind::Delimiter, end)
+            }
+            "-----BEGIN PGP SIGNATURE-----" => {
+                let last = |index: &usize| self.lines[*index].text == "-----END PGP SIGNATURE-----";
+                (ZoneKind::Signature, (at..self.lines.len()).find(last).map_or(self.lines.len(), |index| index + 1))
+            }
+            _ => return None,
+        };
+        self.kinds[at..end].fill(kind);
+        Some(end)
+    }
+
     /// The rest of a quoted line that a client wrapped without a mark: short, between quoted lines, and too long
     /// to have stood at the end of the line above.
     fn is_overflow(&self, at: usize) -> bool {
-        let (Some(above), Some(line), Some(below)) = (
-            at.checked_sub(1).map(|at| &self.lines[at]),
-            self.lines.get(at),
-            self.lines.get(at + 1),
-        ) else {
+        let (Some(above), Some(line), Some(below)) =
+            (at.checked_sub(1).map(|at| &self.lines[at]), self.lines.get(at), self.lines.get(at + 1))
+        else {
             return false;
         };
         let first_word = line.text.split_whitespace().next().map_or(0, str::len);
@@ -174,25 +181,17 @@ impl<'l, 't> Scan<'l, 't> {
             return None;
         }
         if line.history_header && marker.is_none() {
-            return self
-                .header_block(at, true)
-                .or_else(|| Some(self.history(at, at + 1)));
+            return self.header_block(at, true).or_else(|| Some(self.history(at, at + 1)));
         }
         let block = next_filled(self.lines, at + 1).and_then(|next| {
             let block = label_block::read(self.lines, next, true)?;
             (next - at <= 3).then_some(block)
         });
         match (marker, block) {
-            (Some(Marker::Forwarded | Marker::MaybeForwarded), Some(block)) => {
-                Some(self.forwarded(at, block))
-            }
-            (Some(Marker::Forwarded), None) => {
-                Some(self.forwarded(at, one_line_block(line.text, at + 1)))
-            }
+            (Some(Marker::Forwarded | Marker::MaybeForwarded), Some(block)) => Some(self.forwarded(at, block)),
+            (Some(Marker::Forwarded), None) => Some(self.forwarded(at, one_line_block(line.text, at + 1))),
             (Some(Marker::Original) | None, Some(block)) => self.block_found(at, block),
-            (Some(Marker::Original), None)
-                if next_filled(self.lines, at + 1).is_some() && self.own_text =>
-            {
+            (Some(Marker::Original), None) if next_filled(self.lines, at + 1).is_some() && self.own_text => {
                 Some(self.history(at, at + 1))
             }
             _ => None,
@@ -219,8 +218,8 @@ impl<'l, 't> Scan<'l, 't> {
             self.quotes_open = true;
             return None;
         }
-        let quoted = next_filled(self.lines, block.end)
-            .is_some_and(|next| self.lines[next].depth > self.lines[at].depth);
+        let quoted =
+            next_filled(self.lines, block.end).is_some_and(|next| self.lines[next].depth > self.lines[at].depth);
         if quoted {
             self.quotes_open = true;
             self.kinds[at..block.end].fill(ZoneKind::QuoteHeader);
@@ -232,27 +231,15 @@ impl<'l, 't> Scan<'l, 't> {
     fn reply(&mut self, at: usize) -> Option<usize> {
         let line = &self.lines[at];
         if line.reply_header && line.depth <= self.base {
-            let end = (at..self.lines.len())
-                .find(|&index| !self.lines[index].reply_header)
-                .unwrap_or(self.lines.len());
+            let end = (at..self.lines.len()).find(|&index| !self.lines[index].reply_header).unwrap_or(self.lines.len());
             self.quotes_open = true;
             self.kinds[at..end].fill(ZoneKind::QuoteHeader);
             return Some(end);
         }
         let header = reply_header::read(self.lines, at)?;
-        if self.context.subject == SubjectKind::Forward
-            && self.forward.is_none()
-            && !header.quote_follows
-        {
+        if self.context.subject == SubjectKind::Forward && self.forward.is_none() && !header.quote_follows {
             let from = address::find(&header.text).map(str::to_owned);
-            return Some(self.enter_forward(
-                at,
-                header.end,
-                Forward {
-                    from,
-                    subject: None,
-                },
-            ));
+            return Some(self.enter_forward(at, header.end, Forward { from, subject: None }));
         }
         if line.depth > self.base {
             self.quotes_open = true;
@@ -270,13 +257,8 @@ impl<'l, 't> Scan<'l, 't> {
     /// Some programs quote with `|` in place of `>`; that counts only directly below a header.
     fn bar_quote(&mut self, from: usize) -> usize {
         let is_bar = |line: &Line<'_>| line.is_blank() || line.text.starts_with('|');
-        let end = (from..self.lines.len())
-            .find(|&at| !is_bar(&self.lines[at]))
-            .unwrap_or(self.lines.len());
-        if !self.lines[from..end]
-            .iter()
-            .any(|line| line.text.starts_with('|'))
-        {
+        let end = (from..self.lines.len()).find(|&at| !is_bar(&self.lines[at])).unwrap_or(self.lines.len());
+        if !self.lines[from..end].iter().any(|line| line.text.starts_with('|')) {
             return from;
         }
         self.kinds[from..end].fill(ZoneKind::Quote);
@@ -317,19 +299,8 @@ impl<'l, 't> Scan<'l, 't> {
     }
 
     fn forwarded(&mut self, at: usize, block: LabelBlock) -> usize {
-        let from = block
-            .from
-            .as_deref()
-            .and_then(address::find)
-            .map(str::to_owned);
-        self.enter_forward(
-            at,
-            block.end,
-            Forward {
-                from,
-                subject: block.subject,
-            },
-        )
+        let from = block.from.as_deref().and_then(address::find).map(str::to_owned);
+        self.enter_forward(at, block.end, Forward { from, subject: block.subject })
     }
 
     fn enter_forward(&mut self, at: usize, end: usize, forward: Forward) -> usize {
@@ -365,20 +336,13 @@ impl<'l, 't> Scan<'l, 't> {
             let kind = self.kinds[index];
             match zones.last_mut() {
                 Some(last) if last.kind == kind => last.range.end = line.range.end,
-                _ => zones.push(TextZone {
-                    kind,
-                    range: line.range.clone(),
-                }),
+                _ => zones.push(TextZone { kind, range: line.range.clone() }),
             }
             if kind == ZoneKind::Text {
                 own.push(line.start_at_depth(self.bases[index])..line.range.end);
             }
         }
-        Zoned {
-            zones,
-            own,
-            forward: self.forward,
-        }
+        Zoned { zones, own, forward: self.forward }
     }
 
     /// A blank line belongs to the zone above it.
@@ -393,10 +357,5 @@ impl<'l, 't> Scan<'l, 't> {
 
 /// The header block that Yahoo writes behind the dashes on one line.
 fn one_line_block(text: &str, end: usize) -> LabelBlock {
-    LabelBlock::on_one_line(
-        text.trim_start_matches(['-', ' '])
-            .split_once("---")
-            .map_or("", |(_, rest)| rest),
-        end,
-    )
+    LabelBlock::on_one_line(text.trim_start_matches(['-', ' ']).split_once("---").map_or("", |(_, rest)| rest), end)
 }

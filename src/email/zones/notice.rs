@@ -95,9 +95,7 @@ fn mark_notices(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     let mut index = 0;
     let mut text_before = false;
     while index < lines.len() {
-        let end = (index..lines.len())
-            .find(|&at| lines[at].is_blank())
-            .unwrap_or(lines.len());
+        let end = (index..lines.len()).find(|&at| lines[at].is_blank()).unwrap_or(lines.len());
         let own = kinds[index..end].contains(&ZoneKind::Text);
         if own && text_before && is_notice(&lines[index..end]) {
             kinds[index..end].fill(ZoneKind::Disclaimer);
@@ -108,12 +106,7 @@ fn mark_notices(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
 }
 
 fn is_notice(paragraph: &[Line<'_>]) -> bool {
-    let text = paragraph
-        .iter()
-        .take(6)
-        .map(|line| line.text)
-        .collect::<Vec<_>>()
-        .join(" ");
+    let text = paragraph.iter().take(6).map(|line| line.text).collect::<Vec<_>>().join(" ");
     let length: usize = paragraph.iter().map(|line| line.text.len()).sum();
     length >= MIN_NOTICE && NOTICE_START.is_match(&text[..text.floor_char_boundary(400)])
 }
@@ -131,19 +124,14 @@ mod tests {
         ] {
             assert!(NOTICE_START.is_match(text), "{text}");
         }
-        for text in [
-            "This message keeps popping up in the app.",
-            "If you received my parcel please call me.",
-        ] {
+        for text in ["This message keeps popping up in the app.", "If you received my parcel please call me."] {
             assert!(!NOTICE_START.is_match(text), "{text}");
         }
     }
 
     #[test]
     fn banners_are_told_from_words_about_mail() {
-        assert!(
-            BANNER.is_match("CAUTION: This email originated from outside of the organization.")
-        );
+        assert!(BANNER.is_match("CAUTION: This email originated from outside of the organization."));
         assert!(!BANNER.is_match("This message is sent from the outskirts."));
     }
 }

@@ -29,17 +29,13 @@ const MAX_LENGTH: usize = 500;
 
 static VERB: LazyLock<Regex> = LazyLock::new(|| {
     let verbs: Vec<_> = WROTE.iter().map(|verb| regex::escape(verb)).collect();
-    Regex::new(&format!(
-        "(?i)(?:^|[^\\p{{Latin}}\\p{{Cyrillic}}])(?:{})",
-        verbs.join("|")
-    ))
-    .expect("the pattern is constant")
+    Regex::new(&format!("(?i)(?:^|[^\\p{{Latin}}\\p{{Cyrillic}}])(?:{})", verbs.join("|")))
+        .expect("the pattern is constant")
 });
 
 /// The English verb stands at the very end: "I wrote on 10 May and had this reply:" is a sentence.
 static ENGLISH_VERB: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:wrote|writes)(?: in message .{1,80}| back)?\W*$")
-        .expect("the pattern is constant")
+    Regex::new(r"(?i)\b(?:wrote|writes)(?: in message .{1,80}| back)?\W*$").expect("the pattern is constant")
 });
 
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
@@ -48,6 +44,11 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
         \b(?:19|20)\d\d\b | \d{1,2}[:.h]\d\d\b | \d{1,4}[./-]\d{1,2}[./-]\d{1,4} | \d{1,2}\s?[日월月]",
     )
     .expect("the pattern is constant")
+});
+
+/// A date with its year: what a sentence about a driver who "came at 10:30 and wrote:" does not have.
+static FULL_DATE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(?:19|20)\d\d\b|\b\d{1,4}[./-]\s?\d{1,2}[./-]\s?\d{1,4}\b|\d年").expect("the pattern is constant")
 });
 
 static ADDRESS: LazyLock<Regex> =
@@ -65,10 +66,7 @@ pub(super) fn read(lines: &[Line<'_>], start: usize) -> Option<ReplyHeader> {
     let mut joined = String::new();
     for end in start..lines.len().min(start + MAX_LINES) {
         let line = &lines[end];
-        if line.is_blank()
-            || line.depth.abs_diff(depth) > 1
-            || joined.len() + line.text.len() > MAX_LENGTH
-        {
+        if line.is_blank() || line.depth.abs_diff(depth) > 1 || joined.len() + line.text.len() > MAX_LENGTH {
             return None;
         }
         if !joined.is_empty() {
@@ -81,11 +79,7 @@ pub(super) fn read(lines: &[Line<'_>], start: usize) -> Option<ReplyHeader> {
             continue;
         }
         if is_header(&joined, quote_follows) && !later_start(lines, start + 1, end, quote_follows) {
-            return Some(ReplyHeader {
-                end: end + 1,
-                quote_follows,
-                text: joined,
-            });
+            return Some(ReplyHeader { end: end + 1, quote_follows, text: joined });
         }
     }
     None
@@ -96,19 +90,14 @@ pub(super) fn read(lines: &[Line<'_>], start: usize) -> Option<ReplyHeader> {
 fn later_start(lines: &[Line<'_>], from: usize, end: usize, quote_follows: bool) -> bool {
     let opened = starts_with_opener(lines[from - 1].text);
     (from..=end).any(|start| {
-        let joined = lines[start..=end]
-            .iter()
-            .map(|line| line.text)
-            .collect::<Vec<_>>()
-            .join(" ");
+        let joined = lines[start..=end].iter().map(|line| line.text).collect::<Vec<_>>().join(" ");
         let whole = date_start(&joined).is_some() && (!opened || starts_with_opener(&joined));
         whole && is_header(&joined, quote_follows)
     })
 }
 
 fn quote_follows(lines: &[Line<'_>], from: usize, depth: usize) -> bool {
-    next_filled(lines, from)
-        .is_some_and(|next| lines[next].depth > depth || lines[next].text.starts_with("| "))
+    next_filled(lines, from).is_some_and(|next| lines[next].depth > depth || lines[next].text.starts_with("| "))
 }
 
 /// Cheap test on the last line, so that the patterns run on few lines.
@@ -129,11 +118,10 @@ fn is_header(text: &str, quote_follows: bool) -> bool {
     if !verb {
         // "2026年5月5日 9:12 Name <address>:" names no verb at all.
         let named = addressed && (colon || quote_follows) && date < 40 && text.len() < 250;
-        return named
-            || iso.is_some_and(|found| found.as_str().ends_with("GMT")) && text.len() < 100;
+        return named || iso.is_some_and(|found| found.as_str().ends_with("GMT")) && text.len() < 100;
     }
     let opened = starts_with_opener(text);
-    if colon || quote_follows || dashed {
+    if quote_follows || dashed || (colon && (addressed || FULL_DATE.is_match(text))) {
         return addressed || date < 40 || opened;
     }
     opened && addressed && text.ends_with("wrote")
@@ -141,11 +129,7 @@ fn is_header(text: &str, quote_follows: bool) -> bool {
 
 /// "Name <address> wrote:" without a date.
 fn someone_wrote(text: &str) -> bool {
-    text.ends_with([':', '：'])
-        && text.len() < 120
-        && ADDRESS.is_match(text)
-        && writes(text)
-        && !text.contains(". ")
+    text.ends_with([':', '：']) && text.len() < 120 && ADDRESS.is_match(text) && writes(text) && !text.contains(". ")
 }
 
 fn writes(text: &str) -> bool {
@@ -168,9 +152,7 @@ fn date_start(text: &str) -> Option<usize> {
         .expect("the pattern is constant")
     });
     let spelled = SPELLED.find(text).filter(|_| text.len() < 250);
-    spelled
-        .or_else(|| DATE.find(text))
-        .map(|found| found.start())
+    spelled.or_else(|| DATE.find(text)).map(|found| found.start())
 }
 
 #[cfg(test)]
@@ -184,20 +166,9 @@ mod tests {
 
     #[test]
     fn wrapped_headers_are_joined() {
-        assert_eq!(
-            ends(
-                "On Tue, May 5, 2026 at 9:12 AM Acme Desk <\ndesk@acme.example> wrote:\n\n> Hello"
-            ),
-            Some(2)
-        );
-        assert_eq!(
-            ends("Am Di., 5. Mai 2026 um 09:12 Uhr schrieb Acme <\nhilfe@acme.example>:\n> x"),
-            Some(2)
-        );
-        assert_eq!(
-            ends("2026年5月5日(火) 9:12 Acme サポート <help@acme.example>:\n\n> x"),
-            Some(1)
-        );
+        assert_eq!(ends("On Tue, May 5, 2026 at 9:12 AM Acme Desk <\ndesk@acme.example> wrote:\n\n> Hello"), Some(2));
+        assert_eq!(ends("Am Di., 5. Mai 2026 um 09:12 Uhr schrieb Acme <\nhilfe@acme.example>:\n> x"), Some(2));
+        assert_eq!(ends("2026年5月5日(火) 9:12 Acme サポート <help@acme.example>:\n\n> x"), Some(1));
     }
 
     #[test]

@@ -32,9 +32,7 @@ pub(super) fn kind(subject: Option<&str>) -> SubjectKind {
 /// The subject without its first forward prefix.
 pub(in crate::email) fn without_prefix(subject: &str) -> &str {
     match prefix(subject) {
-        Some(_) => subject
-            .split_once([':', '：'])
-            .map_or(subject, |(_, rest)| rest.trim()),
+        Some(_) => subject.split_once([':', '：']).map_or(subject, |(_, rest)| rest.trim()),
         None => subject,
     }
 }
@@ -43,21 +41,13 @@ pub(in crate::email) fn without_prefix(subject: &str) -> &str {
 fn prefix(subject: &str) -> Option<String> {
     let subject = subject.trim_start();
     // Gateways put their tag first: "[EXTERNAL] Re: ...".
-    let subject = match subject
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'))
-    {
+    let subject = match subject.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((_, rest)) if rest.contains(':') => rest.trim_start(),
         _ => subject,
     };
     let head = &subject[..subject.floor_char_boundary(40)];
     let (word, _) = head.split_once([':', '：'])?;
-    let word = word
-        .split(['[', '(', '^'])
-        .next()
-        .unwrap_or(word)
-        .trim()
-        .trim_end_matches('.');
+    let word = word.split(['[', '(', '^']).next().unwrap_or(word).trim().trim_end_matches('.');
     let word = lower(word);
     (!word.is_empty() && word.chars().count() <= 15).then_some(word)
 }

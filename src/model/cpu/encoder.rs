@@ -238,3 +238,134 @@ impl Block<'_> {
         layer.output_norm.normalise_rows(simd, self.hidden_states);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Numbers, RandomCheckpoint, largest_difference};
+    use super::*;
+
+    /// Heads of 8 columns, which no panel is as narrow as, and widths that are no multiples of a panel.
+    fn narrow_shape() -> EncoderShape {
+        EncoderShape {
+            d_model: 24,
+            n_heads: 3,
+            n_layers: 2,
+            d_ff: 56,
+            max_positions: 512,
+            vocab_size: 50,
+            layer_norm_eps: 1e-12,
+        }
+    }
+
+    /// Heads of 32 columns, as in MiniLM.
+    fn wide_shape() -> EncoderShape {
+        EncoderShape { d_model: 64, n_heads: 2, d_ff: 128, n_layers: 1, ..narrow_shape() }
+    }
+
+    fn encoders(checkpoint: &RandomCheckpoint) -> impl Iterator<Item = CpuEncoder> {
+        let load =
+            |isa| CpuEncoder::with_isa(isa, &checkpoint.shape, |name| checkpoint.tensor(name)).expect("all tensors");
+        Isa::available().into_iter().map(load)
+    }
+
+    fn offsets_of(lengths: &[usize]) -> Vec<usize> {
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends).collect()
+    }
+
+    #[test]
+    fn every_instruction_set_computes_the_plain_forward_pass() {
+        for (shape, size, tolerance) in
+            [(narrow_shape(), 0.3, 2e-5), (wide_shape(), 0.1, 2e-5), (wide_shape(), 20.0, 2e-3)]
+        {
+            let checkpoint = RandomCheckpoint::new(shape, size);
+            for n_tokens in [1, 2, 17, 50] {
+                let ids = Numbers::seeded(n_tokens as u64).ids(n_tokens, 50);
+                let (want, want_maps) = checkpoint.forward(&ids);
+                for encoder in encoders(&checkpoint) {
+                    let name = encoder.instruction_set();
+                    let mut layers = vec![vec![f32::NAN; want_maps[0].len()]; want_maps.len()];
+                    let request = |(layer, weights)| WindowMap { window: 0, layer, weights };
+                    let mut maps: Vec<_> = layers.iter_mut().map(Vec::as_mut_slice).enumerate().map(request).collect();
+                    let mut scratch = Scratch::new(1);
+                    let got = encoder.forward_with_maps(&ids, &[0, n_tokens], &mut scratch, &mut maps);
+                    let error = largest_difference(got, &want);
+                    assert!(error < tolerance, "{n_tokens} tokens, weights of {size} on {name}: {error}");
+                    for (got, want) in layers.iter().zip(&want_maps) {
+                        let error = largest_difference(got, want);
+                        assert!(error < tolerance, "map of {n_tokens} tokens, weights of {size} on {name}: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_tokens_without_positions_attend_equally() {
+        let mut shape = wide_shape();
+        shape.max_positions = 3;
+        let mut checkpoint = RandomCheckpoint::new(shape, 0.1);
+        checkpoint.forget_positions();
+        for encoder in encoders(&checkpoint) {
+            let mut weights = [f32::NAN; 2 * 9];
+            let mut maps = [WindowMap { window: 0, layer: 0, weights: &mut weights }];
+            encoder.forward_with_maps(&[4; 3], &[0, 3], &mut Scratch::new(1), &mut maps);
+            assert!(
+                weights.iter().all(|w| (w - 1.0 / 3.0).abs() < 1e-6),
+                "{weights:?} on {}",
+                encoder.instruction_set()
+            );
+        }
+    }
+
+    #[test]
+    fn neither_batch_mates_nor_threads_change_a_bit() {
+        let checkpoint = RandomCheckpoint::new(wide_shape(), 0.1);
+        let lengths: Vec<usize> = [512, 1, 100, 257].into_iter().chain((0..296).map(|i| 1 + i % 7)).collect();
+        let offsets = offsets_of(&lengths);
+        let ids = Numbers::seeded(5).ids(offsets[lengths.len()], 50);
+        for encoder in encoders(&checkpoint) {
+            let name = encoder.instruction_set();
+            let mut scratch = Scratch::new(1);
+            let together = encoder.forward(&ids, &offsets, &mut scratch).to_vec();
+            for n_threads in [2, 3] {
+                assert_eq!(
+                    encoder.forward(&ids, &offsets, &mut Scratch::new(n_threads)),
+                    together,
+                    "{n_threads} threads, {name}"
+                );
+            }
+            for window in offsets.windows(2).take(8) {
+                let alone = encoder.forward(&ids[window[0]..window[1]], &[0, window[1] - window[0]], &mut scratch);
+                assert_eq!(alone, &together[window[0] * 64..window[1] * 64], "window {window:?}, {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_in_gives_nothing_out() {
+        let checkpoint = RandomCheckpoint::new(narrow_shape(), 0.1);
+        for encoder in encoders(&checkpoint) {
+            assert!(encoder.forward(&[], &[0], &mut Scratch::new(2)).is_empty());
+            let with_empty_window = encoder.forward(&[3, 4], &[0, 1, 1, 2], &mut Scratch::new(1)).to_vec();
+            assert_eq!(encoder.forward(&[3, 4], &[0, 1, 2], &mut Scratch::new(1)), with_empty_window);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "window 0..513")]
+    fn a_window_beyond_the_positions_is_refused() {
+        let checkpoint = RandomCheckpoint::new(narrow_shape(), 0.1);
+        let encoder = encoders(&checkpoint).next().expect("one instruction set");
+        encoder.forward(&[1; 513], &[0, 513], &mut Scratch::new(1));
+    }
+
+    #[test]
+    fn a_missing_tensor_is_reported_by_name() {
+        let result = CpuEncoder::new(&narrow_shape(), |name| Err::<Vec<f32>, _>(name.to_owned()));
+        assert_eq!(result.err().as_deref(), Some("embeddings.word_embeddings.weight"));
+    }
+}

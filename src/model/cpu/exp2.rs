@@ -18,3 +18,41 @@ pub(super) fn exp2_nonpositive<S: Simd>(simd: S, x: S::V) -> S::V {
     }
     simd.mul(p, simd.power_of_two(integer))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::simd::Isa;
+    use super::super::testing::{VectorFunction, map_vectors};
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    struct Exp2;
+    impl VectorFunction for Exp2 {
+        #[inline(always)]
+        fn apply<S: Simd>(self, simd: S, x: S::V) -> S::V {
+            exp2_nonpositive(simd, x)
+        }
+    }
+
+    #[test]
+    fn powers_of_two_have_a_small_relative_error() {
+        let inputs: Vec<f32> = (0..12_800).map(|i| i as f32 / -101.6).collect();
+        for isa in Isa::available() {
+            let mut got = inputs.clone();
+            map_vectors(isa, &mut got, Exp2);
+            for (&x, got) in inputs.iter().zip(got) {
+                let want = f64::from(x).exp2();
+                assert!((f64::from(got) - want).abs() < 2.5e-7 * want, "2^{x} = {got} on {}", isa.name());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_far_below_vanishes() {
+        for isa in Isa::available() {
+            let mut got = [-127.0, -1e4, -1e30, f32::NEG_INFINITY].repeat(4);
+            map_vectors(isa, &mut got, Exp2);
+            assert!(got.iter().all(|&x| (0.0..1.2e-38).contains(&x)), "{}", isa.name());
+        }
+    }
+}

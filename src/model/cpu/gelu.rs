@@ -31,3 +31,39 @@ pub(super) fn gelu<S: Simd>(simd: S, x: S::V) -> S::V {
     let p8 = simd.mul(p4, p4);
     simd.sub(simd.max(x, zero), simd.div(a, p8))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::simd::Isa;
+    use super::super::testing::{VectorFunction, largest_difference, map_vectors, normal_distribution};
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    struct Gelu;
+    impl VectorFunction for Gelu {
+        #[inline(always)]
+        fn apply<S: Simd>(self, simd: S, x: S::V) -> S::V {
+            gelu(simd, x)
+        }
+    }
+
+    #[test]
+    fn gelu_is_exact_to_a_millionth() {
+        let inputs: Vec<f32> = (-12_000..12_000).map(|i| i as f32 / 1000.0).collect();
+        let want: Vec<f64> = inputs.iter().map(|&x| f64::from(x) * normal_distribution(f64::from(x))).collect();
+        for isa in Isa::available() {
+            let mut got = inputs.clone();
+            map_vectors(isa, &mut got, Gelu);
+            assert!(largest_difference(&got, &want) < 1e-6, "{}", isa.name());
+        }
+    }
+
+    #[test]
+    fn gelu_of_huge_values_is_the_value_or_zero() {
+        for isa in Isa::available() {
+            let mut got = [1e4, -1e4, 1e30, -1e30].repeat(4);
+            map_vectors(isa, &mut got, Gelu);
+            assert_eq!(got[..4], [1e4, 0.0, 1e30, 0.0], "{}", isa.name());
+        }
+    }
+}

@@ -274,3 +274,68 @@ unsafe fn add_products<S: Simd, const ROWS: usize, const VECTORS: usize>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Numbers, largest_difference};
+    use super::*;
+
+    struct Multiply<'a>(&'a PackedMatrix, &'a [f32], usize, &'a mut [f32]);
+    impl Kernel for Multiply<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            self.0.multiply_panel(simd, self.1, self.2, self.3);
+        }
+    }
+
+    #[test]
+    fn every_size_multiplies_as_plain_loops_do() {
+        let mut numbers = Numbers::seeded(2);
+        let sizes = [(1, 1, 1), (2, 3, 5), (5, 4, 16), (7, 33, 17), (13, 400, 40), (26, 17, 32), (31, 1000, 8)];
+        for (rows, inputs, outputs) in sizes {
+            for size in [1.0, 1e4] {
+                let input = numbers.take(rows * inputs, size);
+                let (weight, bias) = (numbers.take(inputs * outputs, 1.0), numbers.take(outputs, 1.0));
+                for isa in Isa::available() {
+                    let mut matrix = PackedMatrix::new(isa, inputs, outputs);
+                    matrix.set_columns(0, &weight, &bias, 2.0);
+                    let width = isa.panel_width();
+                    for panel in 0..matrix.n_panels() {
+                        let mut got = vec![f32::NAN; rows * width];
+                        isa.run(Multiply(&matrix, &input, panel, &mut got));
+                        let dot = |row: usize, column: usize| {
+                            let weights = weight.chunks_exact(inputs).nth(column)?;
+                            let row = &input[row * inputs..][..inputs];
+                            Some(row.iter().zip(weights).map(|(&x, &w)| 2.0 * f64::from(x) * f64::from(w)).sum())
+                        };
+                        let want: Vec<f64> = (0..rows * width)
+                            .map(|i| dot(i / width, panel * width + i % width).unwrap_or(0.0))
+                            .collect();
+                        let error = largest_difference(&got, &want) / f64::from(size);
+                        assert!(error < 1e-4, "{rows}x{inputs}x{outputs} on {}: {error}", isa.name());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_does_not_depend_on_the_rows_around_it() {
+        let mut numbers = Numbers::seeded(3);
+        let (inputs, rows) = (37, 29);
+        let input = numbers.take(rows * inputs, 1.0);
+        for isa in Isa::available() {
+            let mut matrix = PackedMatrix::new(isa, inputs, 4);
+            matrix.set_columns(0, &numbers.take(4 * inputs, 1.0), &[0.0; 4], 1.0);
+            let width = isa.panel_width();
+            let mut together = vec![0.0; rows * width];
+            isa.run(Multiply(&matrix, &input, 0, &mut together));
+            for (row, together) in input.chunks_exact(inputs).zip(together.chunks_exact(width)) {
+                let mut alone = vec![0.0; width];
+                isa.run(Multiply(&matrix, row, 0, &mut alone));
+                assert_eq!(alone, together, "{}", isa.name());
+            }
+        }
+    }
+}

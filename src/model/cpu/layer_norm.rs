@@ -68,3 +68,49 @@ fn deviations<S: Simd>(simd: S, row: &[f32], center: f32, power: Power) -> f32 {
     }
     simd.sum(simd.add(simd.add(sums[0], sums[1]), simd.add(sums[2], sums[3]))) + rest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::simd::{Isa, Kernel};
+    use super::super::testing::{self, Numbers, largest_difference};
+    use super::*;
+
+    struct Normalise<'a>(&'a LayerNorm, &'a mut [f32]);
+    impl Kernel for Normalise<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            self.0.normalise_rows(simd, self.1);
+        }
+    }
+
+    #[test]
+    fn rows_are_normalised_whatever_their_mean_and_width() {
+        let mut numbers = Numbers::seeded(1);
+        for (d_model, size, mean) in
+            [(384, 1.0, 0.0), (384, 1e4, 0.0), (384, 1.0, 100.0), (7, 1.0, 0.0), (100, 3.0, 1.0)]
+        {
+            let (weight, bias) = (numbers.take(d_model, 1.0), numbers.take(d_model, 1.0));
+            let norm = LayerNorm { weight, bias, eps: 1e-12 };
+            let rows: Vec<f32> = numbers.take(3 * d_model, size).into_iter().map(|x| x + mean).collect();
+            let mut want: Vec<f64> = rows.iter().map(|&x| f64::from(x)).collect();
+            want.chunks_exact_mut(d_model).for_each(|row| testing::layer_norm(row, &norm.weight, &norm.bias, 1e-12));
+            for isa in Isa::available() {
+                let mut got = rows.clone();
+                isa.run(Normalise(&norm, &mut got));
+                let error = largest_difference(&got, &want);
+                assert!(error < 2e-5, "{error} at width {d_model}, size {size}, mean {mean} on {}", isa.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_of_equal_values_becomes_the_bias() {
+        let norm = LayerNorm { weight: vec![2.0; 32], bias: vec![0.25; 32], eps: 1e-12 };
+        for isa in Isa::available() {
+            let mut row = vec![3.0; 32];
+            isa.run(Normalise(&norm, &mut row));
+            assert_eq!(row, norm.bias, "{}", isa.name());
+        }
+    }
+}

@@ -19,6 +19,8 @@ mod probe;
 mod scratch;
 mod simd;
 mod tasks;
+#[cfg(test)]
+mod testing;
 mod weights;
 
 pub use encoder::{CpuEncoder, WindowMap};
