@@ -3,6 +3,8 @@
 //! What concerns the HTTP interface in these cases (status codes, JSON errors) is tested with the server; here
 //! they are what the cleaner sees.
 
+#![expect(clippy::unwrap_used, reason = "a fixture that does not parse fails the test")]
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 

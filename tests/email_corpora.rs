@@ -4,6 +4,8 @@
 //! repository; without them these tests pass and say nothing. The figures are in `docs/email.md`; with
 //! `--nocapture` the tests print them, and with `POSTROOM_CORPUS_MISSES=1` each miss as well.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a broken row fails the test; the table is its output")]
+
 use std::path::{Path, PathBuf};
 
 use postroom::email::{CleanEmail, CleanOptions, Fields, MailKind, Posted, ZoneKind, clean};
