@@ -183,7 +183,7 @@ fn html_gives_what_a_reader_sees() {
         ("<script>if (a<b) {}</script><style>a>b{}</style>text", "text"),
         ("write to <ann@x.example> please", "write to <ann@x.example> please"),
         ("un<b>break</b>able", "unbreakable"),
-        ("<p>a<p>b<div>c</p>d</div>", "a\n\nb\n\nc\n\nd"),
+        ("<p>a<p>b<div>c</p>d</div>", "a\n\nb\nc\n\nd"),
         ("<pre>one\n  two</pre>", "one\ntwo"),
         ("<textarea>no</textarea><select><option>no</select>yes", "yes"),
         ("<a href='x>y'>link</a> > text", "link > text"),

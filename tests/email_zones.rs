@@ -318,7 +318,7 @@ fn html_forwards_keep_the_forwarded_text() {
                  &lt;<a>priya@kunde.example</a>&gt;<br>Date: Mon, May 4, 2026 at 6:02 PM<br>Subject: Lamp<br>To: &lt;j@acme.example&gt;<br></div>\
                  <br><br><div>My lamp is broken.</div></div>";
     let mail = html(Some("Fwd: Lamp"), gmail);
-    assert_eq!(mail.body.text(), "Please help.\n\nMy lamp is broken.");
+    assert_eq!(mail.body.text(), "Please help.\nMy lamp is broken.");
     assert_eq!(mail.original_from.as_deref(), Some("priya@kunde.example"));
     let outlook = "<p>Please help.</p><hr><div id=divRplyFwdMsg><b>From:</b> Priya &lt;priya@kunde.example&gt;<br><b>Sent:</b> Monday, May 4, 2026 6:02 PM<br>\
                    <b>To:</b> Jonas<br><b>Subject:</b> Lamp</div><div>My lamp is broken.</div>";

@@ -11,6 +11,7 @@ mod lines;
 mod markers;
 mod notice;
 mod reply_header;
+mod scan;
 mod subject;
 mod words;
 
@@ -19,9 +20,8 @@ use std::ops::Range;
 use super::address;
 use super::cleaned::ZoneKind;
 use super::html::Mark;
-use label_block::LabelBlock;
-use lines::{Line, next_filled};
-use markers::Marker;
+use lines::Line;
+use scan::Scanned;
 pub(super) use subject::{SubjectKind, without_prefix};
 
 /// What is known about the mail from its headers.
@@ -60,16 +60,16 @@ pub(super) struct Zoned {
 /// Splits a body into zones.
 pub(super) fn split(text: &str, marks: &[Mark], context: Context) -> Zoned {
     let lines = lines::split(text, marks);
-    let mut scan = Scan::new(&lines, context);
-    scan.run();
+    let mut scanned = scan::read(&lines, context);
     let mut text_above = false;
-    for section in scan.sections() {
-        let (lines, kinds) = (&lines[section.clone()], &mut scan.kinds[section]);
+    for section in sections(&scanned.kinds) {
+        let (lines, kinds) = (&lines[section.clone()], &mut scanned.kinds[section]);
         notice::mark(lines, kinds);
         footer::mark(lines, kinds, text_above);
         text_above |= lines.iter().zip(kinds).any(|(line, kind)| *kind == ZoneKind::Text && !line.is_blank());
     }
-    scan.finish()
+    settle_blank_lines(&lines, &mut scanned.kinds);
+    collect(&lines, scanned)
 }
 
 /// Reads the subject's prefixes.
@@ -77,285 +77,37 @@ pub(super) fn subject_kind(subject: Option<&str>) -> SubjectKind {
     subject::kind(subject)
 }
 
-struct Scan<'l, 't> {
-    lines: &'l [Line<'t>],
-    context: Context,
-    kinds: Vec<ZoneKind>,
-    /// How deep the lines of the sender are quoted at each line.
-    bases: Vec<usize>,
-    base: usize,
-    /// Quoted lines are an earlier mail, not the sender's own `>`.
-    quotes_open: bool,
-    /// The sender has written something since the last forward header.
-    own_text: bool,
-    forward: Option<Forward>,
+/// Stretches of consecutive lines of the sender; each may have its own signature and notices.
+fn sections(kinds: &[ZoneKind]) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let runs = kinds.chunk_by(|a, b| a == b).map(|run| {
+        let range = start..start + run.len();
+        start = range.end;
+        (run[0], range)
+    });
+    runs.filter(|(kind, _)| *kind == ZoneKind::Text).map(|(_, range)| range).collect()
 }
 
-impl<'l, 't> Scan<'l, 't> {
-    fn new(lines: &'l [Line<'t>], context: Context) -> Self {
-        let quotes_open = context.in_reply || context.subject == SubjectKind::Reply;
-        Self {
-            lines,
-            context,
-            kinds: vec![ZoneKind::Text; lines.len()],
-            bases: vec![0; lines.len()],
-            base: 0,
-            quotes_open,
-            own_text: false,
-            forward: None,
-        }
-    }
-
-    fn run(&mut self) {
-        let mut at = 0;
-        while at < self.lines.len() {
-            let from = at;
-            at = if self.lines[at].is_blank() { at + 1 } else { self.filled_line(at) };
-            self.bases[from..at].fill(self.base);
-        }
-    }
-
-    /// Decides a line that is not blank and answers where to go on.
-    fn filled_line(&mut self, at: usize) -> usize {
-        let line = &self.lines[at];
-        let deeper = line.depth > self.base;
-        let block_start = at == 0 || self.lines[at - 1].depth != line.depth || self.lines[at - 1].is_blank();
-        if (!deeper || block_start)
-            && let Some(next) = self.announced(at).or_else(|| self.header_block(at, false)).or_else(|| self.reply(at))
-        {
-            return next;
-        }
-        if let Some(next) = self.armour(at) {
-            return next;
-        }
-        if !deeper && markers::asks_to_reply_above(self.lines, at) {
-            return self.reply_above(at);
-        }
-        if deeper && (self.quotes_open || line.surely_quoted) || self.is_overflow(at) {
-            self.kinds[at] = ZoneKind::Quote;
-        } else {
-            self.own_text = true;
-        }
-        at + 1
-    }
-
-    /// The lines that OpenPGP puts around a clear-signed text.
-    fn armour(&mut self, at: usize) -> Option<usize> {
-        let (kind, end) = match self.lines[at].text {
-            "-----BEGIN PGP SIGNED MESSAGE-----" => {
-                let end = (at..self.lines.len()).find(|&index| self.lines[index].is_blank())?;
-                (ZoneKind::Delimiter, end)
-            }
-            "-----BEGIN PGP SIGNATURE-----" => {
-                let last = |index: &usize| self.lines[*index].text == "-----END PGP SIGNATURE-----";
-                (ZoneKind::Signature, (at..self.lines.len()).find(last).map_or(self.lines.len(), |index| index + 1))
-            }
-            _ => return None,
-        };
-        self.kinds[at..end].fill(kind);
-        Some(end)
-    }
-
-    /// The rest of a quoted line that a client wrapped without a mark: short, between quoted lines, and too long
-    /// to have stood at the end of the line above.
-    fn is_overflow(&self, at: usize) -> bool {
-        let (Some(above), Some(line), Some(below)) =
-            (at.checked_sub(1).map(|at| &self.lines[at]), self.lines.get(at), self.lines.get(at + 1))
-        else {
-            return false;
-        };
-        let first_word = line.text.split_whitespace().next().map_or(0, str::len);
-        self.kinds[at - 1] == ZoneKind::Quote
-            && above.depth > self.base
-            && line.depth == self.base
-            && below.depth == above.depth
-            && line.text.len() < 40
-            && above.range.len() + first_word > 74
-    }
-
-    /// A marker or rule and the header block below it.
-    fn announced(&mut self, at: usize) -> Option<usize> {
-        let line = &self.lines[at];
-        let marker = markers::marker(line);
-        if marker.is_none() && !markers::is_rule(line.text) && !line.history_header {
-            return None;
-        }
-        if line.history_header && marker.is_none() {
-            return self.header_block(at, true).or_else(|| Some(self.history(at, at + 1)));
-        }
-        let block = next_filled(self.lines, at + 1).and_then(|next| {
-            let block = label_block::read(self.lines, next, true)?;
-            (next - at <= 3).then_some(block)
-        });
-        match (marker, block) {
-            (Some(Marker::Forwarded | Marker::MaybeForwarded), Some(block)) => Some(self.forwarded(at, block)),
-            (Some(Marker::Forwarded), None) => Some(self.forwarded(at, one_line_block(line.text, at + 1))),
-            (Some(Marker::Original) | None, Some(block)) => self.block_found(at, block),
-            (Some(Marker::Original), None) if next_filled(self.lines, at + 1).is_some() && self.own_text => {
-                Some(self.history(at, at + 1))
-            }
-            _ => None,
-        }
-    }
-
-    fn header_block(&mut self, at: usize, announced: bool) -> Option<usize> {
-        let block = label_block::read(self.lines, at, announced)?;
-        self.block_found(at, block)
-    }
-
-    /// A header block without the word "forwarded": the subject and the sender's own text tell what it is.
-    fn block_found(&mut self, at: usize, block: LabelBlock) -> Option<usize> {
-        let passed_on = match self.context.subject {
-            SubjectKind::Forward => self.forward.is_none() || !self.own_text,
-            SubjectKind::Reply => false,
-            SubjectKind::Other | SubjectKind::Unknown => !self.own_text && !self.context.in_reply,
-        };
-        if passed_on {
-            return Some(self.forwarded(at, block));
-        }
-        if self.lines[at].depth > self.base {
-            // The header stands inside the quote that it introduces.
-            self.quotes_open = true;
-            return None;
-        }
-        let quoted =
-            next_filled(self.lines, block.end).is_some_and(|next| self.lines[next].depth > self.lines[at].depth);
-        if quoted {
-            self.quotes_open = true;
-            self.kinds[at..block.end].fill(ZoneKind::QuoteHeader);
-            return Some(block.end);
-        }
-        Some(self.history(at, block.end))
-    }
-
-    fn reply(&mut self, at: usize) -> Option<usize> {
-        let line = &self.lines[at];
-        if line.reply_header && line.depth <= self.base {
-            let end = (at..self.lines.len()).find(|&index| !self.lines[index].reply_header).unwrap_or(self.lines.len());
-            self.quotes_open = true;
-            self.kinds[at..end].fill(ZoneKind::QuoteHeader);
-            return Some(end);
-        }
-        let header = reply_header::read(self.lines, at)?;
-        if self.context.subject == SubjectKind::Forward && self.forward.is_none() && !header.quote_follows {
-            let from = address::find(&header.text).map(str::to_owned);
-            return Some(self.enter_forward(at, header.end, Forward { from, subject: None }));
-        }
-        if line.depth > self.base {
-            self.quotes_open = true;
-            return None;
-        }
-        // With nothing above and nothing quoted below, the sender's words come after the header.
-        if header.quote_follows || !self.own_text {
-            self.quotes_open = true;
-            self.kinds[at..header.end].fill(ZoneKind::QuoteHeader);
-            return Some(self.bar_quote(header.end));
-        }
-        Some(self.history(at, header.end))
-    }
-
-    /// Some programs quote with `|` in place of `>`; that counts only directly below a header.
-    fn bar_quote(&mut self, from: usize) -> usize {
-        let is_bar = |line: &Line<'_>| line.is_blank() || line.text.starts_with('|');
-        let end = (from..self.lines.len()).find(|&at| !is_bar(&self.lines[at])).unwrap_or(self.lines.len());
-        if !self.lines[from..end].iter().any(|line| line.text.starts_with('|')) {
-            return from;
-        }
-        self.kinds[from..end].fill(ZoneKind::Quote);
-        end
-    }
-
-    fn reply_above(&mut self, at: usize) -> usize {
-        self.kinds[at] = ZoneKind::Delimiter;
-        if !self.own_text {
-            return at + 1;
-        }
-        self.kinds[at + 1..].fill(ZoneKind::Quote);
-        self.lines.len()
-    }
-
-    /// A header whose mail is not quoted: all that follows belongs to it.
-    fn history(&mut self, at: usize, header_end: usize) -> usize {
-        let at = self.announcement_above(at);
-        self.kinds[at..header_end].fill(ZoneKind::QuoteHeader);
-        self.kinds[header_end..].fill(ZoneKind::Quote);
-        self.lines.len()
-    }
-
-    /// Where the dashed or empty lines above a header start: they announce it, in whatever language.
-    fn announcement_above(&self, header: usize) -> usize {
-        let mut start = header;
-        for at in (0..header).rev() {
-            let text = self.lines[at].text;
-            if self.kinds[at] != ZoneKind::Text {
-                break;
-            } else if markers::is_punctuation(text) || markers::is_dashed(text) {
-                start = at;
-            } else if !text.is_empty() {
-                break;
-            }
-        }
-        start
-    }
-
-    fn forwarded(&mut self, at: usize, block: LabelBlock) -> usize {
-        let from = block.from.as_deref().and_then(address::find).map(str::to_owned);
-        self.enter_forward(at, block.end, Forward { from, subject: block.subject })
-    }
-
-    fn enter_forward(&mut self, at: usize, end: usize, forward: Forward) -> usize {
-        let at = self.announcement_above(at);
-        self.kinds[at..end].fill(ZoneKind::ForwardHeader);
-        self.forward.get_or_insert(forward);
-        self.base = next_filled(self.lines, end).map_or(self.base, |next| self.lines[next].depth);
-        self.own_text = false;
-        self.quotes_open = true;
-        end
-    }
-
-    /// Stretches of consecutive lines of the sender, each with its own signature and notices.
-    fn sections(&self) -> Vec<Range<usize>> {
-        let mut sections: Vec<Range<usize>> = Vec::new();
-        for (index, kind) in self.kinds.iter().enumerate() {
-            if *kind != ZoneKind::Text {
-                continue;
-            }
-            match sections.last_mut() {
-                Some(last) if last.end == index => last.end = index + 1,
-                _ => sections.push(index..index + 1),
-            }
-        }
-        sections
-    }
-
-    fn finish(mut self) -> Zoned {
-        self.settle_blank_lines();
-        let mut zones: Vec<TextZone> = Vec::new();
-        let mut own = Vec::new();
-        for (index, line) in self.lines.iter().enumerate() {
-            let kind = self.kinds[index];
-            match zones.last_mut() {
-                Some(last) if last.kind == kind => last.range.end = line.range.end,
-                _ => zones.push(TextZone { kind, range: line.range.clone() }),
-            }
-            if kind == ZoneKind::Text {
-                own.push(line.start_at_depth(self.bases[index])..line.range.end);
-            }
-        }
-        Zoned { zones, own, forward: self.forward }
-    }
-
-    /// A blank line belongs to the zone above it.
-    fn settle_blank_lines(&mut self) {
-        for index in 1..self.lines.len() {
-            if self.lines[index].is_blank() {
-                self.kinds[index] = self.kinds[index - 1];
-            }
+/// A blank line belongs to the zone above it.
+fn settle_blank_lines(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
+    for index in 1..lines.len() {
+        if lines[index].is_blank() {
+            kinds[index] = kinds[index - 1];
         }
     }
 }
 
-/// The header block that Yahoo writes behind the dashes on one line.
-fn one_line_block(text: &str, end: usize) -> LabelBlock {
-    LabelBlock::on_one_line(text.trim_start_matches(['-', ' ']).split_once("---").map_or("", |(_, rest)| rest), end)
+fn collect(lines: &[Line<'_>], scanned: Scanned) -> Zoned {
+    let mut zones: Vec<TextZone> = Vec::new();
+    let mut own = Vec::new();
+    for ((line, kind), base) in lines.iter().zip(scanned.kinds).zip(scanned.bases) {
+        match zones.last_mut() {
+            Some(last) if last.kind == kind => last.range.end = line.range.end,
+            _ => zones.push(TextZone { kind, range: line.range.clone() }),
+        }
+        if kind == ZoneKind::Text {
+            own.push(line.start_at_depth(base)..line.range.end);
+        }
+    }
+    Zoned { zones, own, forward: scanned.forward }
 }
