@@ -133,6 +133,16 @@ impl Rows {
             Self::List(list) => within("rows", list, n_units),
         }
     }
+
+    /// The rows that a window with `n_units` has; none is missed.
+    #[must_use]
+    pub fn within(&self, n_units: usize) -> Vec<usize> {
+        match self {
+            Self::All => (0..n_units).collect(),
+            Self::Cls => vec![0],
+            Self::List(list) => list.iter().copied().filter(|&row| row < n_units).collect(),
+        }
+    }
 }
 
 /// More indices than this in one list are refused: no model has so many layers or heads, no window so many words.

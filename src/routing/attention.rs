@@ -106,13 +106,19 @@ impl Plan {
         let config = &router.encoder_config;
         let layers = request.layers.resolve(config.n_layers)?;
         let heads = request.heads.resolve(config.n_heads)?;
-        let mut windows = Vec::new();
-        for range in &prepared.windowed.windows {
-            let units = word_units(&prepared.encoded.tokens[range.clone()], request.words);
-            let rows = request.rows.resolve(units.len())?;
-            windows.push((units, rows));
-        }
-        Ok(Self { layers, heads, windows })
+        let units: Vec<Vec<Unit>> = prepared
+            .windowed
+            .windows
+            .iter()
+            .map(|range| word_units(&prepared.encoded.tokens[range.clone()], request.words))
+            .collect();
+        // The last window of a long mail is shorter: a row must exist in some window, and is shown where it does.
+        request.rows.resolve(units.iter().map(Vec::len).max().unwrap_or(0))?;
+        let windows = units.into_iter().map(|units| {
+            let rows = request.rows.within(units.len());
+            (units, rows)
+        });
+        Ok(Self { layers, heads, windows: windows.collect() })
     }
 
     /// The weights asked for and the limit that they exceed: of the answer, or of what the network keeps for it.

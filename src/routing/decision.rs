@@ -102,10 +102,20 @@ fn cut_characters(cuts: &[Cut], posted: &str) -> serde_json::Map<String, serde_j
             None => by_reason.push((cut.why, characters)),
         }
     }
-    by_reason
-        .into_iter()
-        .filter_map(|(why, count)| Some((serde_json::to_value(why).ok()?.as_str()?.to_owned(), count.into())))
-        .collect()
+    by_reason.into_iter().map(|(why, count)| (name_of(why).to_owned(), count.into())).collect()
+}
+
+/// What the answer calls text that was cut.
+fn name_of(why: CutReason) -> &'static str {
+    match why {
+        CutReason::Quote => "quoted",
+        CutReason::ForwardHeader => "forward_header",
+        CutReason::Signature => "signature",
+        CutReason::Disclaimer => "disclaimer",
+        CutReason::Banner => "banner",
+        CutReason::Delimiter => "delimiter",
+        CutReason::Limit => "limit",
+    }
 }
 
 /// How much of the mail the network saw.

@@ -79,14 +79,8 @@ impl WindowConfig {
     #[must_use]
     pub fn windows(&self, n_tokens: usize) -> Vec<Range<usize>> {
         let (capacity, stride) = (self.capacity(), self.stride.max(1));
-        let mut windows = vec![0..n_tokens.min(capacity)];
-        while let Some(last) = windows.last()
-            && last.end < n_tokens
-        {
-            let start = last.start + stride;
-            windows.push(start..n_tokens.min(start + capacity));
-        }
-        windows
+        let n_windows = 1 + n_tokens.saturating_sub(capacity).div_ceil(stride);
+        (0..n_windows).map(|window| window * stride).map(|start| start..n_tokens.min(start + capacity)).collect()
     }
 
     /// For each window the tokens that it owns: a token that stands in several windows belongs to the one in which it

@@ -1,0 +1,149 @@
+//! The program as a user starts it.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Output, Stdio};
+
+fn postroom(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_postroom"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that refuses its arguments does not read its input.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+const EGGLESS: &str = "My eggless cake arrived cold. Can I get a refund for it?";
+
+#[test]
+fn route_answers_in_one_line_and_in_json() {
+    let line = stdout(&postroom(&["route", "-"], EGGLESS));
+    assert!(line.starts_with("refunds"), "{line}");
+    let json = stdout(&postroom(&["route", "-", "--json", "--threads", "1"], EGGLESS));
+    let decision: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(decision["decision"], "route");
+    assert_eq!(decision["queue"]["id"], "refunds");
+    assert_eq!(decision["input"]["truncated"], false);
+}
+
+#[test]
+fn route_reads_a_raw_message_and_hands_an_empty_one_to_a_person() {
+    let mail = "From: a@example.org\r\nSubject: Order 12\r\n\r\nPlease cancel my order, I typed the wrong address.\r\n";
+    let line = stdout(&postroom(&["route", "-"], mail));
+    assert!(line.starts_with("order-changes"), "{line}");
+    let line = stdout(&postroom(&["route", "-"], "  \n "));
+    assert!(line.starts_with("needs a person") && line.contains("empty body"), "{line}");
+}
+
+#[test]
+fn attend_draws_words_and_writes_json() {
+    let drawn = stdout(&postroom(&["attend", "-"], EGGLESS));
+    assert!(drawn.contains("layer 5, head mean") && drawn.contains("refund"), "{drawn}");
+    let json =
+        stdout(&postroom(&["attend", "-", "--layers", "0,3", "--reduce", "none", "--rows", "all", "--json"], EGGLESS));
+    let reply: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let shape: Vec<u64> = serde_json::from_value(reply["attention"]["shape"].clone()).unwrap();
+    assert_eq!(shape[..2], [2, 12]);
+    assert_eq!(shape[2], shape[3]);
+}
+
+#[test]
+fn clean_shows_what_was_cut() {
+    let mail = "Subject: Re: order\r\n\r\nStill not here.\r\n\r\nOn Mon, Jan 5, 2026 at 9:12 AM Desk <desk@example.org> wrote:\r\n> We will look.\r\n";
+    let json = stdout(&postroom(&["clean", "-", "--json"], mail));
+    let cleaned: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(cleaned["text"], "Still not here.");
+    assert!(!cleaned["cut"].as_array().unwrap().is_empty());
+    let lines = stdout(&postroom(&["clean", "-"], mail));
+    assert!(lines.contains("quote"), "{lines}");
+}
+
+#[test]
+fn mistakes_are_named_with_their_cause() {
+    let error = stderr(&postroom(&["attend", "-", "--layers", "6"], EGGLESS));
+    assert!(error.contains("valid are 0 to 5"), "{error}");
+    let error = stderr(&postroom(&["route", "/nowhere.eml"], ""));
+    assert!(error.contains("/nowhere.eml"), "{error}");
+    let error = stderr(&postroom(&["route", "-", "--router", "data"], EGGLESS));
+    assert!(error.contains("holds no router"), "{error}");
+    let error = stderr(&postroom(&["route", "-", "--device", "gpu"], EGGLESS));
+    assert!(error.contains("auto, cpu, cuda:N"), "{error}");
+}
+
+#[test]
+fn training_writes_a_router_that_routes_and_keeps_the_old_one_on_bad_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("mail.jsonl");
+    let out = folder.path().join("mine");
+    std::os::unix::fs::symlink(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/minilm-l6-v2"),
+        folder.path().join("minilm-l6-v2"),
+    )
+    .unwrap();
+    let asks = ["the invoice is wrong", "please correct my bill", "I was charged twice", "send the receipt again"];
+    let breaks = ["the page is broken", "I cannot log in", "the app crashes", "an error appears on screen"];
+    let lines: Vec<String> = asks
+        .iter()
+        .map(|text| serde_json::json!({"text": text, "label": "Billing"}))
+        .chain(breaks.iter().map(|text| serde_json::json!({"text": text, "label": "Technical help"})))
+        .map(|line| line.to_string())
+        .collect();
+    std::fs::write(&data, lines.join("\n")).unwrap();
+    let arguments = ["train", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    stdout(&postroom(&arguments, ""));
+    let json = stdout(&postroom(
+        &["route", "-", "--json", "--router", out.to_str().unwrap()],
+        "The app crashes when I log in.",
+    ));
+    let decision: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(decision["candidates"][0]["queue"], "technical-help");
+
+    let before = std::fs::read(out.join("router.json")).unwrap();
+    std::fs::write(&data, format!("{}\n{{\"text\": \"no label\"}}\n", lines.join("\n"))).unwrap();
+    let error = stderr(&postroom(&arguments, ""));
+    assert!(error.contains("line 9") && error.contains("no `queue`"), "{error}");
+    assert_eq!(std::fs::read(out.join("router.json")).unwrap(), before);
+}
+
+#[test]
+fn serve_answers_healthcheck_and_stops_on_sigterm() {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_postroom"))
+        .args(["serve", "--port", "0"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(server.stderr.take().unwrap()).lines();
+    let mut port = None;
+    for line in log.by_ref().map_while(Result::ok) {
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if line["message"] == "listening" {
+            let address = line["address"].as_str().unwrap().to_owned();
+            port = address.rsplit(':').next().map(str::to_owned);
+        }
+        if line["message"] == "ready" {
+            break;
+        }
+    }
+    let port = port.expect("the log names the port");
+    assert_eq!(stdout(&postroom(&["healthcheck", "--port", &port], "")), "ready\n");
+    Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert!(server.wait().unwrap().success());
+    assert!(stderr(&postroom(&["healthcheck", "--port", &port], "")).contains("no answer"));
+}
