@@ -8,7 +8,7 @@ use super::simd::Simd;
 /// the exponent.
 #[inline(always)]
 pub(super) fn exp2_nonpositive<S: Simd>(simd: S, x: S::V) -> S::V {
-    const P: [f32; 6] = [1.0000001, 0.69314698, 0.2402212, 0.055507135, 0.0096755413, 0.0013276471];
+    const P: [f32; 6] = [1.0000001, 0.69314694, 0.2402212, 0.05550713, 0.009675541, 0.0013276471];
     let x = simd.max(x, simd.splat(-126.0));
     let integer = simd.round(x);
     let fraction = simd.sub(x, integer);

@@ -43,6 +43,7 @@ impl LayerNorm {
     }
 }
 
+#[derive(Clone, Copy, PartialEq)]
 enum Power {
     One,
     Two,
@@ -59,11 +60,11 @@ fn deviations<S: Simd>(simd: S, row: &[f32], center: f32, power: Power) -> f32 {
         let vectors = four.chunks_exact(S::LANES);
         for &x in vectors.remainder() {
             let x = x - center;
-            rest += if matches!(power, Power::One) { x } else { x * x };
+            rest += if power == Power::One { x } else { x * x };
         }
         for (x, sum) in vectors.zip(&mut sums) {
             let x = simd.sub(simd.read(x), centers);
-            *sum = if matches!(power, Power::One) { simd.add(x, *sum) } else { simd.mul_add(x, x, *sum) };
+            *sum = if power == Power::One { simd.add(x, *sum) } else { simd.mul_add(x, x, *sum) };
         }
     }
     simd.sum(simd.add(simd.add(sums[0], sums[1]), simd.add(sums[2], sums[3]))) + rest
