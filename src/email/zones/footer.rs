@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::ZoneKind;
 use super::lines::Line;
 use super::markers::is_punctuation;
+use super::{ZoneKind, contact};
 
 /// The lines that mail programs add: "Sent from my phone", in its languages.
 static PROGRAM_FOOTER: LazyLock<Regex> = LazyLock::new(|| {
@@ -65,6 +65,7 @@ pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool)
     mark_elements(lines, kinds);
     mark_delimited(lines, kinds, text_above);
     mark_list_footer(lines, kinds);
+    contact::mark(lines, kinds);
     mark_trailing(lines, kinds);
     mark_alone(lines, kinds);
 }

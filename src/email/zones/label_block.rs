@@ -87,6 +87,11 @@ fn next_label(lines: &[Line<'_>], from: usize, depth: usize) -> Option<usize> {
 }
 
 impl LabelBlock {
+    /// A block that an HTML element marks but whose labels are in no table.
+    pub(super) fn unread(end: usize) -> Self {
+        Self { end, ..Self::default() }
+    }
+
     /// A block whose line breaks are lost: "From: A <a@x.example>To: B Subject: hello".
     pub(super) fn on_one_line(text: &str, end: usize) -> Self {
         let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == '*');

@@ -92,11 +92,11 @@ fn is_invisible(c: char) -> bool {
 fn apply(lines: &mut [Line<'_>], mark: &Mark) {
     let from = lines.partition_point(|line| line.range.start < mark.range.start);
     let to = lines.partition_point(|line| line.range.start < mark.range.end);
-    let Some(covered) = lines.get_mut(from..to.max(from)) else {
-        return;
-    };
+    // The blank lines above an element stand in front of it, not in it.
+    let from = (from..to).find(|&index| !lines[index].is_blank()).unwrap_or(to.max(from));
+    let covered = &mut lines[from..to.max(from)];
     if mark.kind == MarkKind::HistoryHeader {
-        if let Some(line) = covered.iter_mut().find(|line| !line.is_blank()) {
+        if let Some(line) = covered.first_mut() {
             line.history_header = true;
         }
         return;

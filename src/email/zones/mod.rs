@@ -5,6 +5,7 @@
 //! that answers between the quotes stay; where nothing is quoted, the rest of the mail is the earlier one. A
 //! forwarded mail is the sender's message to us and keeps its text.
 
+mod contact;
 mod footer;
 mod label_block;
 mod lines;

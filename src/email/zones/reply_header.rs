@@ -24,6 +24,8 @@ pub(super) struct ReplyHeader {
 
 /// A header is wrapped over at most this many lines.
 const MAX_LINES: usize = 5;
+/// "wrote:" behind the bracket of an address, in any language.
+const MAX_BRACKET_REST: usize = 24;
 /// Longer than any header.
 const MAX_LENGTH: usize = 500;
 
@@ -66,14 +68,15 @@ pub(super) fn read(lines: &[Line<'_>], start: usize) -> Option<ReplyHeader> {
     let mut joined = String::new();
     for end in start..lines.len().min(start + MAX_LINES) {
         let line = &lines[end];
-        if line.is_blank() || line.depth.abs_diff(depth) > 1 || joined.len() + line.text.len() > MAX_LENGTH {
+        // A client that breaks an address before its bracket makes the rest look quoted.
+        let deeper = line.depth > depth && line.text.len() > MAX_BRACKET_REST;
+        if line.is_blank() || deeper || line.depth < depth || joined.len() + line.text.len() > MAX_LENGTH {
             return None;
         }
         if !joined.is_empty() {
             joined.push(' ');
         }
-        // A client that wraps a quoted header may lose or double its mark.
-        joined.push_str(line.text.trim_start_matches("> "));
+        joined.push_str(line.text);
         let quote_follows = quote_follows(lines, end + 1, depth);
         if !may_end(line.text, quote_follows) && !starts_with_opener(&joined) {
             continue;
@@ -110,7 +113,8 @@ fn is_header(text: &str, quote_follows: bool) -> bool {
     let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '-' | '_'));
     let verb = writes(text);
     let Some(date) = date_start(text) else {
-        return someone_wrote(text) || dashed && verb && quote_follows;
+        let ends = dashed || text.ends_with([':', '：']);
+        return someone_wrote(text) || (verb && ends && quote_follows && text.len() < 150);
     };
     let addressed = ADDRESS.is_match(text);
     let colon = text.ends_with([':', '：']);

@@ -69,9 +69,8 @@ impl<'l, 't> Scan<'l, 't> {
     fn filled_line(&mut self, at: usize) -> usize {
         let line = &self.lines[at];
         let deeper = line.depth > self.base;
-        let block_start = at == 0 || self.lines[at - 1].depth != line.depth || self.lines[at - 1].is_blank();
-        if (!deeper || block_start)
-            && let Some(next) = self.announced(at).or_else(|| self.header_block(at, false)).or_else(|| self.reply(at))
+        if (!deeper || self.opens_quote(at))
+            && let Some(next) = self.announced(at).or_else(|| self.header_block(at)).or_else(|| self.reply(at))
         {
             return next;
         }
@@ -87,6 +86,15 @@ impl<'l, 't> Scan<'l, 't> {
             self.own_text = true;
         }
         at + 1
+    }
+
+    /// Whether a quote that no header has introduced starts here. What an earlier mail says inside a quote, of
+    /// forwards above all, is its own business.
+    fn opens_quote(&self, at: usize) -> bool {
+        let is_start = at == 0 || self.lines[at - 1].depth < self.lines[at].depth;
+        let above = (0..at).rev().find(|&index| !self.lines[index].is_blank());
+        let inside = |above: usize| matches!(self.kinds[above], ZoneKind::QuoteHeader | ZoneKind::Quote);
+        is_start && !above.is_some_and(inside)
     }
 
     /// The lines that OpenPGP puts around a clear-signed text.
@@ -131,7 +139,8 @@ impl<'l, 't> Scan<'l, 't> {
             return None;
         }
         if line.history_header && marker.is_none() {
-            return self.header_block(at, true).or_else(|| Some(self.history(at, at + 1)));
+            let block = label_block::read(self.lines, at, true).unwrap_or_else(|| LabelBlock::unread(at + 1));
+            return self.block_found(at, block);
         }
         let block = next_filled(self.lines, at + 1).and_then(|next| {
             let block = label_block::read(self.lines, next, true)?;
@@ -148,8 +157,8 @@ impl<'l, 't> Scan<'l, 't> {
         }
     }
 
-    fn header_block(&mut self, at: usize, announced: bool) -> Option<usize> {
-        let block = label_block::read(self.lines, at, announced)?;
+    fn header_block(&mut self, at: usize) -> Option<usize> {
+        let block = label_block::read(self.lines, at, false)?;
         self.block_found(at, block)
     }
 
@@ -168,12 +177,9 @@ impl<'l, 't> Scan<'l, 't> {
             self.quotes_open = true;
             return None;
         }
-        let quoted =
-            next_filled(self.lines, block.end).is_some_and(|next| self.lines[next].depth > self.lines[at].depth);
-        if quoted {
-            self.quotes_open = true;
-            self.kinds[at..block.end].fill(ZoneKind::QuoteHeader);
-            return Some(block.end);
+        let next = next_filled(self.lines, block.end);
+        if next.is_some_and(|next| self.lines[next].depth > self.lines[at].depth) {
+            return Some(self.quote_header(at, block.end));
         }
         Some(self.history(at, block.end))
     }
@@ -182,9 +188,7 @@ impl<'l, 't> Scan<'l, 't> {
         let line = &self.lines[at];
         if line.reply_header && line.depth <= self.base {
             let end = (at..self.lines.len()).find(|&index| !self.lines[index].reply_header).unwrap_or(self.lines.len());
-            self.quotes_open = true;
-            self.kinds[at..end].fill(ZoneKind::QuoteHeader);
-            return Some(end);
+            return Some(self.quote_header(at, end));
         }
         let header = reply_header::read(self.lines, at)?;
         if self.context.subject == SubjectKind::Forward && self.forward.is_none() && !header.quote_follows {
@@ -197,11 +201,18 @@ impl<'l, 't> Scan<'l, 't> {
         }
         // With nothing above and nothing quoted below, the sender's words come after the header.
         if header.quote_follows || !self.own_text {
-            self.quotes_open = true;
-            self.kinds[at..header.end].fill(ZoneKind::QuoteHeader);
-            return Some(self.bar_quote(header.end));
+            let end = self.quote_header(at, header.end);
+            return Some(self.bar_quote(end));
         }
         Some(self.history(at, header.end))
+    }
+
+    /// A header below which quoted lines are the earlier mail.
+    fn quote_header(&mut self, at: usize, end: usize) -> usize {
+        let start = self.announcement_above(at);
+        self.kinds[start..end].fill(ZoneKind::QuoteHeader);
+        self.quotes_open = true;
+        end
     }
 
     /// Some programs quote with `|` in place of `>`; that counts only directly below a header.
