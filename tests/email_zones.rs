@@ -260,6 +260,7 @@ fn words_that_only_look_like_furniture_stay() {
         "Name: Lena Ruiz\nOrder: A-1042\nDate: 3 May 2026\nProblem: it is late",
         "The file is:\n\n-----\nnumber 12\n-----\nnumber 13\n\nWhich one is right?",
         "Hi,\n\n* one\n* two\n\n***\n\nthree",
+        "The order:\n--\nnumber 12\na blue lamp\n--\nCan you send it again?",
     ] {
         let mail = plain(Some("Question"), text);
         assert_eq!(collapse(mail.body.text()), collapse(text), "{:?}", mail.zones);
@@ -275,6 +276,25 @@ fn answers_between_and_below_quotes_stay() {
     let bottom =
         "> On 4 May 2026, at 16:20, Acme <desk@acme.example> wrote:\n> \n> Which browser?\n\nFirefox, as I said.\n";
     assert_eq!(plain(Some("AW: x"), bottom).body.text(), "Firefox, as I said.");
+}
+
+#[test]
+fn an_earlier_mail_keeps_its_own_forwards_to_itself() {
+    let text = "Thanks, that works.\n\nOn 4 May 2026 at 16:20, Acme <a@acme.example> wrote:\n> See below.\n>\n\
+                > ---------- Forwarded message ---------\n> From: Bo <bo@acme.example>\n> Date: 3 May 2026\n> Subject: Lamps\n>\n> Old words.\n";
+    let mail = plain(Some("Re: Lamps"), text);
+    assert_eq!((mail.body.text(), mail.forwarded), ("Thanks, that works.", false));
+    let bare = "Please see below.\n\n-----Original message-----\nFrom: Brenda\nPlease change the message on my cake.\n";
+    assert!(plain(Some("FW: cake"), bare).body.text().ends_with("change the message on my cake."));
+    assert_eq!(plain(Some("Re: cake"), bare).body.text(), "Please see below.");
+}
+
+#[test]
+fn line_ends_of_every_system_are_lines() {
+    let text = "Yes.\n\nOn 4 May 2026 at 16:20, Acme <a@acme.example> wrote:\n> Really?\n";
+    for ends in ["\n", "\r\n", "\r"] {
+        assert_eq!(plain(Some("Re: x"), &text.replace('\n', ends)).body.text(), "Yes.", "{ends:?}");
+    }
 }
 
 #[test]

@@ -159,10 +159,12 @@ fn style_role(value: &str) -> Option<Role> {
 
 /// Whether declarations (blanks removed, lower case) hide an element from sight.
 fn hides(style: &str) -> bool {
-    let zero_height = declares(style, "max-height:0") && declares(style, "overflow:hidden");
+    let zero_height = (declares(style, "max-height:0") || declares(style, "height:0"))
+        && (declares(style, "overflow:hidden") || declares(style, "font-size:0") || declares(style, "mso-hide:all"));
     style.contains("display:none")
         || declares(style, "visibility:hidden")
         || declares(style, "opacity:0")
+        || declares(style, "font-size:0") && declares(style, "line-height:0")
         || zero_height
 }
 

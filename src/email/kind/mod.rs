@@ -117,11 +117,12 @@ fn list(headers: &Headers) -> Option<Verdict> {
         .then(|| Verdict::new(MailKind::List, format!("precedence: {precedence}")))
 }
 
-/// The keyword of `Auto-Submitted` (RFC 3834), `None` when it is absent or says `no`.
+/// The keyword of `Auto-Submitted` (RFC 3834), `None` when it is absent or says `no`, or that a rule passes on
+/// what a person wrote.
 fn auto_submitted(headers: &Headers) -> Option<String> {
     let value = headers.get("auto-submitted")?.split([';', '(']).next()?.trim().to_ascii_lowercase();
     let keyword: String = value.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
-    (!keyword.is_empty() && keyword != "no").then_some(keyword)
+    (!matches!(keyword.as_str(), "" | "no" | "auto-forwarded")).then_some(keyword)
 }
 
 fn from_daemon(headers: &Headers) -> bool {

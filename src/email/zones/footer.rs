@@ -79,14 +79,15 @@ fn mark_elements(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     }
 }
 
-/// The standard delimiter `-- ` (RFC 3676, 4.3), with or without its blank.
+/// The standard delimiter `-- ` (RFC 3676, 4.3), with or without its blank. Without it people draw lines through
+/// their text with the same two dashes: the last one counts, and only where nothing is asked below it.
 fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) {
-    let Some(at) = lines.iter().position(|line| is_delimiter(line.text)) else {
-        return;
-    };
-    let filled = lines[at + 1..].iter().filter(|line| !line.is_blank()).count();
+    let standard = lines.iter().position(|line| line.text == "--" && line.ends_in_blank);
+    let Some(at) = standard.or_else(|| lines.iter().rposition(|line| is_delimiter(line.text))) else { return };
+    let below: Vec<&Line<'_>> = lines[at + 1..].iter().filter(|line| !line.is_blank()).collect();
     let something_above = text_above || lines[..at].iter().any(|line| !line.is_blank());
-    if filled <= MAX_SIGNATURE && something_above {
+    let asks = below.iter().any(|line| line.text.ends_with(['?', '？', '؟']));
+    if something_above && below.len() <= MAX_SIGNATURE && (standard.is_some() || !asks) {
         kinds[at..].fill(ZoneKind::Signature);
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Line<'a> {
     pub(super) content_starts: Vec<usize>,
     /// The content without quote marks and outer blanks.
     pub(super) text: &'a str,
+    /// A blank stands at the end of the line, as behind the dashes of a standard signature.
+    pub(super) ends_in_blank: bool,
     /// How often the line is quoted: `>` marks and quoting HTML elements.
     pub(super) depth: usize,
     /// Depth that comes from HTML elements and is therefore no text in front of the line.
@@ -44,14 +46,24 @@ impl Line<'_> {
 pub(super) fn split<'a>(text: &'a str, marks: &[Mark]) -> Vec<Line<'a>> {
     let mut lines = Vec::new();
     let mut start = 0;
-    for raw in text.split_inclusive('\n') {
-        lines.push(read(raw, start));
-        start += raw.len();
+    while start < text.len() {
+        let length = line_length(&text[start..]);
+        lines.push(read(&text[start..start + length], start));
+        start += length;
     }
     for mark in marks {
         apply(&mut lines, mark);
     }
     lines
+}
+
+/// The length of the first line with its line end: LF, CRLF, or the bare CR of old Macs.
+fn line_length(text: &str) -> usize {
+    match text.bytes().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        Some(at) if text[at..].starts_with("\r\n") => at + 2,
+        Some(at) => at + 1,
+        None => text.len(),
+    }
 }
 
 /// More quote marks than any thread has.
@@ -76,6 +88,7 @@ fn read(raw: &str, start: usize) -> Line<'_> {
         range: start..start + raw.len(),
         depth: content_starts.len(),
         content_starts,
+        ends_in_blank: raw.trim_end_matches(['\n', '\r']).ends_with(' '),
         text,
         element_depth: 0,
         surely_quoted: false,
@@ -126,6 +139,7 @@ mod tests {
 
     #[test]
     fn quote_marks_are_counted_through_blanks() {
+        assert_eq!(split("a\r\nb\rc\n\nd", &[]).len(), 5);
         let lines = split(" > a\n>> b\n> > > c\n    > code\nplain\n>\n", &[]);
         let depths: Vec<_> = lines.iter().map(|line| (line.depth, line.text)).collect();
         assert_eq!(depths, [(1, "a"), (2, "b"), (3, "c"), (0, "> code"), (0, "plain"), (1, "")]);

@@ -151,7 +151,7 @@ impl<'l, 't> Scan<'l, 't> {
             (Some(Marker::Forwarded), None) => Some(self.forwarded(at, one_line_block(line.text, at + 1))),
             (Some(Marker::Original) | None, Some(block)) => self.block_found(at, block),
             (Some(Marker::Original), None) if next_filled(self.lines, at + 1).is_some() && self.own_text => {
-                Some(self.history(at, at + 1))
+                self.block_found(at, LabelBlock::unread(at + 1))
             }
             _ => None,
         }
