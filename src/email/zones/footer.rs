@@ -54,6 +54,26 @@ static PROGRAM_FOOTER: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is constant")
 });
 
+/// What such a line names: a device, a program, or a link to one.
+static DEVICE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)phone|ipad|ipod|android|outlook|mail|samsung|galaxy|huawei|xiaomi|nokia|blackberry|windows|mobil|móvil|
+          handy|telefon|téléphone|teléfono|celular|cell|tablet|yahoo|proton|gmx|web\.de|app\b|devi[cs]e|gerät|dispositivo|
+          appareil|thunderbird|https?:|[\p{Han}\p{Hangul}\p{Hebrew}\p{Arabic}]",
+    )
+    .expect("the pattern is constant")
+});
+
+/// A line that names no device is a footer only when it is as short as one and no sentence.
+const MAX_NAMELESS: usize = 48;
+
+fn is_program_footer(text: &str) -> bool {
+    let sentence = text.ends_with(['.', '!', '?']) || text.contains(", ");
+    text.len() <= MAX_FOOTER
+        && PROGRAM_FOOTER.is_match(text)
+        && (DEVICE.is_match(text) || text.len() <= MAX_NAMELESS && !sentence)
+}
+
 /// A footer is one short line.
 const MAX_FOOTER: usize = 160;
 /// A signature after its delimiter has at most this many filled lines.
@@ -121,7 +141,7 @@ fn mark_trailing(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
         if text.is_empty() || kinds[index] != ZoneKind::Text {
             continue;
         }
-        if text.len() <= MAX_FOOTER && PROGRAM_FOOTER.is_match(text) {
+        if is_program_footer(text) {
             kinds[index] = ZoneKind::Signature;
         } else if is_punctuation(text) && text.chars().count() >= 2 || text == "ᐧ" {
             kinds[index] = ZoneKind::Delimiter;
@@ -139,7 +159,7 @@ fn mark_alone(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
             && lines[index - 1].is_blank()
             && lines.get(index + 1).is_none_or(Line::is_blank)
             && kinds[index] == ZoneKind::Text;
-        if alone && text.len() <= MAX_FOOTER && PROGRAM_FOOTER.is_match(text) {
+        if alone && is_program_footer(text) {
             kinds[index] = ZoneKind::Signature;
         }
     }
@@ -166,10 +186,15 @@ mod tests {
             "<<sent by galaxy>>",
             "Get [Outlook for Android](https://aka.ms/ghei36)",
         ] {
-            assert!(PROGRAM_FOOTER.is_match(text), "{text}");
+            assert!(is_program_footer(text), "{text}");
         }
-        for text in ["Sent from the warehouse on Monday, it never arrived", "The parcel was sent from my old address"] {
-            assert!(!PROGRAM_FOOTER.is_match(text), "{text}");
+        for text in [
+            "Sent from the warehouse on Monday, it never arrived",
+            "The parcel was sent from my old address",
+            "Envoyé de Lyon lundi, toujours rien reçu.",
+            "Enviado desde Madrid el lunes, todavía no ha llegado.",
+        ] {
+            assert!(!is_program_footer(text), "{text}");
         }
     }
 }
