@@ -28,6 +28,8 @@ fn subjects_are_decoded_however_they_are_sent() {
         (b"Subject: =?x-strange?Q?T=FCr?=\n\nx", "Tür"),
         (b"Subject: T\xc3\xbcr zu\n\nx", "Tür zu"),
         (b"Subject: T\xfcr zu\n\nx", "Tür zu"),
+        (b"Subject: \xc7\xd1\xb1\xb9\nContent-Type: text/plain; charset=\"euc-kr\"\n\nx", "한국"),
+        (b"Subject: T\xfcr zu\nContent-Type: text/plain; charset=utf-8\n\nx", "Tür zu"),
         (b"Subject: \"=?utf-8?Q?T=C3=BCr?=\" zu\n\nx", "\"Tür\" zu"),
         (b"Subject: =?utf-8?Q?T=C3=BCr auf und zu?=\n\nx", "Tür auf und zu"),
         (b"Subject: a\n\tb\n  c\n\nx", "a b c"),

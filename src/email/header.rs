@@ -2,7 +2,7 @@
 //!
 //! An encoded word (RFC 2047) may end in the middle of a letter, so adjacent words of one charset are joined as
 //! bytes when one of them does not decode alone. Everything outside encoded words is UTF-8 (RFC 6532) or, where
-//! it is not valid, windows-1252.
+//! it is not valid, in the charset of the body, else windows-1252.
 
 use std::ops::Range;
 
@@ -66,7 +66,9 @@ impl Headers {
             }
             at = end;
         }
-        let fields = fields.into_iter().map(|(name, value)| (name, decode(&value))).collect();
+        let charset =
+            fields.iter().find(|(name, _)| name == "content-type").and_then(|(_, value)| stated_charset(value));
+        let fields = fields.into_iter().map(|(name, value)| (name, decode_with(&value, charset.as_deref()))).collect();
         HeaderBlock { headers: Self { fields }, body_start: at, cut }
     }
 
@@ -105,10 +107,24 @@ fn is_skipped(line: &[u8], rest: &[u8], fields_so_far: usize) -> bool {
     fields_so_far > 1 && split_field(next).is_some()
 }
 
+/// The charset of the body, which programs that send raw bytes in headers use for those too.
+fn stated_charset(content_type: &[u8]) -> Option<String> {
+    let lower = String::from_utf8_lossy(content_type).to_ascii_lowercase();
+    let (_, rest) = lower.split_once("charset")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start_matches([' ', '"', '\'']);
+    let end = rest.find([';', '"', '\'', ' ']).unwrap_or(rest.len());
+    Some(rest[..end].to_owned())
+}
+
 /// Decodes a raw header value.
-pub(super) fn decode(raw: &[u8]) -> String {
+fn decode(raw: &[u8]) -> String {
+    decode_with(raw, None)
+}
+
+/// Decodes a raw header value; bytes that are no UTF-8 are read in the charset of the body.
+fn decode_with(raw: &[u8], body_charset: Option<&str>) -> String {
     let mut out = String::with_capacity(raw.len());
-    for piece in pieces(raw) {
+    for piece in pieces(raw, body_charset) {
         out.push_str(&piece.text);
     }
     out
@@ -120,7 +136,7 @@ pub(super) fn decode_aligned(value: &str) -> AlignedText {
         return AlignedText::identity(value);
     }
     let mut builder = AlignedBuilder::new(value);
-    for piece in pieces(value.as_bytes()) {
+    for piece in pieces(value.as_bytes(), None) {
         if value[piece.range.clone()] == piece.text {
             builder.copy(piece.range);
         } else {
@@ -143,12 +159,12 @@ struct Word<'a> {
     end: usize,
 }
 
-fn pieces(raw: &[u8]) -> Vec<Piece> {
+fn pieces(raw: &[u8], body_charset: Option<&str>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut plain_from = 0;
     let mut at = 0;
     while let Some(found) = find_word(raw, at) {
-        push_plain(&mut pieces, raw, plain_from..found.start);
+        push_plain(&mut pieces, raw, plain_from..found.start, body_charset);
         let mut words = vec![found.word];
         let mut end = words[0].end;
         while let Some(next) = adjacent_word(raw, end) {
@@ -158,13 +174,15 @@ fn pieces(raw: &[u8]) -> Vec<Piece> {
         pieces.push(Piece { range: found.start..end, text: join(&words) });
         (at, plain_from) = (end, end);
     }
-    push_plain(&mut pieces, raw, plain_from..raw.len());
+    push_plain(&mut pieces, raw, plain_from..raw.len(), body_charset);
     pieces
 }
 
-fn push_plain(pieces: &mut Vec<Piece>, raw: &[u8], range: Range<usize>) {
+fn push_plain(pieces: &mut Vec<Piece>, raw: &[u8], range: Range<usize>, body_charset: Option<&str>) {
     if !range.is_empty() {
-        let text = charset::decode(&raw[range.clone()], None).text;
+        let bytes = &raw[range.clone()];
+        let label = body_charset.filter(|_| std::str::from_utf8(bytes).is_err());
+        let text = charset::decode(bytes, label).text;
         pieces.push(Piece { range, text });
     }
 }
