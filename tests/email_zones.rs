@@ -405,3 +405,104 @@ fn what_is_cut_can_be_kept() {
     assert!(mail.body.text().contains("> Really?") && mail.body.text().ends_with("Mara"));
     assert!(mail.cut.is_empty());
 }
+
+#[test]
+fn warnings_of_gateways_are_cut_from_the_top() {
+    for banner in [
+        "[External Email] Please use caution when opening attachments.",
+        "***EXTERNAL EMAIL*** This message is from an external sender. Think before you click!",
+        "This Message Is From an External Sender\nThis message came from outside your organization.",
+        "You don't often get email from mara@x.example. Learn why this is important<https://aka.ms/x>",
+        "EXTERNAL: Do not click links or open attachments if you do not recognize the sender.",
+        "⚠ External sender. Be careful with links and attachments.",
+        "ACHTUNG: Diese E-Mail kommt von einem externen Absender.",
+        "Diese E-Mail stammt von außerhalb der Organisation.",
+        "ATTENTION : courriel externe. Ne cliquez pas sur les liens.",
+        "WARNING: This email came from outside Acme.\nBe careful with links and attachments.",
+        "EXTERNAL EMAIL",
+        "[EXT]",
+        "*** EXTERN ***",
+        "CAUTION - EXTERNAL EMAIL: Do not open attachments from unknown senders.",
+        "Sender is external to the company",
+        "AVISO: Este correo es de un remitente externo.",
+        "ATTENZIONE: questa email proviene dall'esterno.",
+    ] {
+        let mail = plain(Some("Lamp"), &format!("{banner}\n\nThe lamp is broken.\n"));
+        assert_eq!(mail.body.text(), "The lamp is broken.", "{banner}");
+        assert_eq!(mail.cut[0].why, CutReason::Banner, "{banner}");
+    }
+}
+
+#[test]
+fn legal_notices_are_cut_from_the_end() {
+    for notice in [
+        "NOTICE: This email may contain privileged information. If you are not the recipient delete it.",
+        "Privileged/Confidential Information may be contained in this message. If you are not the addressee, destroy it.",
+        "*** This message is intended for the named person only and may be confidential. ***",
+        "The contents of this message are confidential and for the addressee only.",
+        "This transmission may contain confidential information intended solely for the recipient.",
+        "Disclaimer: opinions are those of the author and not of the company at all, ever.",
+        "Ce courriel et ses pièces jointes sont confidentiels et destinés à l'usage exclusif du destinataire.",
+        "Este mensaje y sus anexos son confidenciales y están dirigidos a su destinatario.",
+        "Die Informationen in dieser E-Mail sind vertraulich und ausschließlich für den Adressaten bestimmt.",
+        "Der Inhalt dieser E-Mail ist vertraulich und ausschließlich für den Adressaten bestimmt.",
+        "Le contenu de ce message est confidentiel et réservé à son destinataire unique, merci.",
+        "Dit bericht is uitsluitend bestemd voor de geadresseerde en kan vertrouwelijk zijn.",
+        "Think before you print: consider the environment before printing this mail.",
+        "Please consider the environment before printing this email.",
+        "Acme Ltd is registered in England and Wales. Registered number 123456. Registered office: 1 Street, London.",
+        "Sitz der Gesellschaft: Berlin, Amtsgericht Charlottenburg HRB 12345, Geschäftsführer: A. Beispiel",
+    ] {
+        let mail = plain(Some("Lamp"), &format!("The lamp is broken.\n\nMara\n\n{notice}\n"));
+        assert_eq!(mail.body.text(), "The lamp is broken.\n\nMara", "{notice}");
+        assert_eq!(mail.cut[0].why, CutReason::Disclaimer, "{notice}");
+    }
+}
+
+#[test]
+fn headers_of_many_programs_are_cut() {
+    for header in [
+        "On Monday, May 4, 2026, Acme Desk <desk@acme.example> wrote:",
+        "On 5/4/26, Acme Desk <desk@acme.example> wrote:",
+        "On Mon, 04 May 2026 16:20:11 +0200\nAcme Desk <desk@acme.example> wrote:",
+        "desk@acme.example wrote on 05/04/2026 04:20:11 PM:",
+        "Acme Desk wrote on 4/5/26 16:20:",
+        "On May 4, 2026 at 4:20:11 PM, Acme Desk (desk@acme.example) wrote:",
+        "---- On Mon, 04 May 2026 16:20:11 +0200 Acme Desk <desk@acme.example> wrote ----",
+        "Quoting Acme Desk <desk@acme.example>:",
+        "Zitat von Acme Desk <desk@acme.example>:",
+        "Acme Desk via Zendesk <desk@acme.example> wrote:",
+        "Le 4 mai 2026 à 16:20, Acme Desk <desk@acme.example> a écrit :",
+        "Am 04.05.2026 16:20 schrieb desk@acme.example:",
+        "> Am 04.05.2026 um 16:20 schrieb Acme Desk <desk@acme.example>:",
+        "From: Acme Desk [mailto:desk@acme.example] \nSent: Monday, May 04, 2026 4:20 PM\nTo: mara@x.example\nCc: bo@x.example\nSubject: RE: Lamp\nImportance: High",
+        "*From:* Acme Desk <desk@acme.example>\n*Date:* Mon, May 4, 2026 at 4:20 PM\n*To:* Mara\n*Subject:* Lamp",
+        "From:	Acme Desk <desk@acme.example>\nTo:	Mara <m@x.example>\nDate:	05/04/2026 04:20 PM\nSubject:	Lamp",
+        "Acme Desk---05/04/2026 04:20:11 PM---Which lamp?\n\nFrom: Acme Desk <desk@acme.example>\nTo: Mara\nDate: 05/04/2026 04:20 PM\nSubject: Lamp",
+        "-------- Original message --------\nFrom: Acme Desk <desk@acme.example>\nDate: 04/05/2026 16:20 (GMT+01:00)\nTo: Mara <m@x.example>\nSubject: Lamp",
+        "-----Original Message-----\nFrom: Acme Desk",
+        "_____________________________________________\nVon: Acme Desk <desk@acme.example>\nGesendet: Montag, 4. Mai 2026 16:20\nAn: 'Mara'\nBetreff: AW: Lampe",
+        "Gesendet: Montag, 04. Mai 2026 um 16:20 Uhr\nVon: \"Acme Desk\" <desk@acme.example>\nAn: mara@x.example\nBetreff: Lampe",
+        "El 04/05/2026 a las 16:20, Acme Desk <desk@acme.example> escribió:",
+        "Op 04-05-2026 om 16:20 schreef Acme Desk:",
+        "W dniu 2026-05-04 16:20:11 użytkownik Acme Desk <desk@acme.example> napisał:",
+        "Dňa 4. mája 2026 o 16:20 Acme Desk <desk@acme.example> napísal:",
+        "4 мая 2026 г., в 16:20, Acme Desk <desk@acme.example> написал(а):",
+        "Понедельник, 4 мая 2026, 16:20 +03:00 от Acme Desk <desk@acme.example>:",
+        "------------------ 原始邮件 ------------------\n发件人: \"Acme\" <desk@acme.example>;\n发送时间: 2026年5月4日(星期一) 下午4:20\n收件人: \"Mara\";\n主题: Lamp",
+        "At 2026-05-04 16:20:11, \"Acme Desk\" <desk@acme.example> wrote:",
+        "2026년 5월 4일 (월) 오후 4:20, Acme Desk <desk@acme.example>님이 작성:",
+        "-----Original Message-----\nFrom: \"Acme\"<desk@acme.example>\nTo: <m@x.example>;\nCc:\nSent: 2026-05-04 (월) 16:20:11\nSubject: Lamp",
+        "On Mon, May 4, 2026, 4:20 PM Acme Desk <desk@acme.example> wrote:",
+        "Mara, on 4 May 2026 Acme Desk <desk@acme.example> wrote:",
+        "Sent: Monday, May 04, 2026 at 4:20 PM\nFrom: \"Acme Desk\" <desk@acme.example>\nTo: m@x.example\nSubject: Lamp",
+        "From: Acme Desk <desk@acme.example> On Behalf Of Bo\nSent: Monday, May 4, 2026 4:20 PM\nTo: Mara\nSubject: Lamp",
+        "From: Acme Desk Date: Monday, 4 May 2026 at 16:20 To: Mara <m@x.example> Subject: Lamp",
+    ] {
+        let quote = if header.starts_with("> ") { "> Which lamp?" } else { "Which lamp?" };
+        for quote in ["> Which lamp?\n> Acme", quote] {
+            let mail = plain(Some("Re: Lamp"), &format!("The blue one.\n\n{header}\n\n{quote}\n"));
+            assert_eq!(mail.body.text(), "The blue one.", "{header} {quote}");
+        }
+    }
+}

@@ -34,6 +34,8 @@ static FIELDS: LazyLock<HashMap<&str, Field>> =
 
 /// A block has at most this many lines; long lists of recipients wrap.
 const MAX_LINES: usize = 40;
+/// A block that lost its line breaks is still no page.
+const MAX_ONE_LINE: usize = 600;
 /// How many lines of a wrapped value may stand between two labels.
 const MAX_WRAPPED: usize = 4;
 
@@ -43,6 +45,13 @@ pub(super) fn read(lines: &[Line<'_>], start: usize, announced: bool) -> Option<
     let first = label(lines[start].text)?;
     if first.field == Field::Copy {
         return None;
+    }
+    let line = lines[start].text;
+    if line.len() < MAX_ONE_LINE {
+        let block = LabelBlock::on_one_line(line, start + 1);
+        if block.is_believable(false) {
+            return Some(block);
+        }
     }
     let mut block = LabelBlock::default();
     let mut at = start;

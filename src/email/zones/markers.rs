@@ -68,9 +68,13 @@ pub(super) fn is_punctuation(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| is_dash_or_blank(c) || matches!(c, '#' | '~' | '+' | 'ᐧ' | '·'))
 }
 
-/// A few words between dashes: `-------- Oprindelig besked --------`.
+/// A few words between dashes, `-------- Oprindelig besked --------`, or words and a date around them, as Lotus
+/// Notes writes above its block: `Acme Desk---05/04/2026 04:20:11 PM---Which lamp?`.
 pub(super) fn is_dashed(text: &str) -> bool {
-    text.len() < MAX_MARKER && leading_dashes(text) >= 4 && text.ends_with("----")
+    let framed = text.len() < MAX_MARKER && leading_dashes(text) >= 4 && text.ends_with("----");
+    let mut pieces = text.split("---").skip(1);
+    let dated = pieces.next().is_some_and(|date| date.bytes().filter(u8::is_ascii_digit).count() >= 6);
+    framed || dated && pieces.next().is_some()
 }
 
 fn leading_dashes(text: &str) -> usize {

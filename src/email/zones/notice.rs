@@ -16,11 +16,13 @@ static NOTICE_START: LazyLock<Regex> = LazyLock::new(|| {
           | (?:this|the\scontents?\sof\sthis|the\sinformation\s(?:contained\s)?in\sthis|the\sinformation\stransmitted)
                 \s?(?:in\sthis\s)?(?:e-?mail|electronic\smail|message|communication|transmission)?[^.]{0,90}
                 (?:confidential|privileged|intended\s(?:only|solely|for)|attachments?)
+          | (?:notice|important|note)\s?[:.–-][^.]{0,90}(?:confidential|privileged|intended\s(?:only|solely|for))
+          | privileged\W{1,3}(?:and\s|or\s)?confidential\sinformation
           | if\syou\s(?:are\snot\sthe\s(?:intended|named)|(?:have\s)?received?\sthis)
-          | (?:please\s)?(?:consider|think\sof)\sthe\senvironment\sbefore
-          | (?:diese|der\sinhalt\sdieser)\s(?:e-?mail|nachricht|mail)\b[^.]{0,90}(?:vertraulich|bestimmt|geschützt)
+          | [^.]{0,30}(?:consider|think\sof)\sthe\senvironment\sbefore
+          | (?:diese|der\sinhalt\sdieser|die\sinformationen\sin\sdieser)\s(?:e-?mail|nachricht|mail)\b[^.]{0,90}(?:vertraulich|bestimmt|geschützt)
           | (?:vertraulichkeitshinweis|haftungsausschluss|rechtlicher\shinweis)
-          | (?:ce|le\sprésent)\s(?:message|courriel|mail|e-?mail)\b[^.]{0,90}(?:confidentiel|destiné|pièces\sjointes)
+          | (?:ce|le\sprésent|le\scontenu\sde\sce)\s(?:message|courriel|mail|e-?mail)\b[^.]{0,90}(?:confidentiel|destiné|pièces\sjointes)
           | (?:avis|clause)\sde\sconfidentialité
           | este\s(?:mensaje|correo|e-?mail|mail)\b[^.]{0,90}(?:confidencial|dirigid|destinad|privilegiad)
           | aviso\s(?:legal|de\sconfidencialidad)
@@ -50,7 +52,11 @@ static BANNER: LazyLock<Regex> = LazyLock::new(|| {
         (?:this|the)\s(?:e-?mail|message|sender)\s[^.]{0,40}(?:originat|came|sent|comes|is|was|received)[^.]{0,30}\s
             (?:outside|external|from\san?\s(?:external|untrusted|unknown))
         | (?:caution|warning|attention|external)\s?[:!-]+\s?[^.]{0,40}(?:external|outside\s(?:of\s)?(?:the|your|our))
-        | ^\W*(?:external\s(?:e-?mail|sender|message)|\[\s?(?:external|extern|ext)\s?\])\W*$
+        | ^\W*(?:external\s(?:e-?mail|sender|message)|\[\s?(?:external|externe?|ext)\s?\]|\*+\s?externe?\s?\*+)\W*$
+        | ^\W*external\b(?:\s(?:e-?mail|sender|message))?\W[^.]{0,60}(?:caution|careful|click|links?|attachments?)
+        | ^\W*external\ssender\W
+        | ^\W*(?:the\s)?sender\sis\sexternal
+        | ^\W*attention\s?[:!]\s?(?:courriel|message|mail|e-?mail)\sexterne
         | you\sdon['’]t\soften\sget\se-?mail\sfrom
         | do\snot\sclick\s(?:on\s)?(?:any\s)?(?:links?|attachments?)\s[^.]{0,80}(?:sender|attachments?|safe)
         | unless\syou\s(?:recogni[sz]e|know|trust)\sthe\ssender
@@ -66,10 +72,26 @@ static BANNER: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is constant")
 });
 
+/// What a firm has to print on its letters.
+static REGISTER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?xi)\bregistered\s(?:in|office|number|address)\b | \bcompany\s(?:number|registration)\b | \bVAT\s(?:no|number|reg)\b |
+          sitz\sder\sgesellschaft | \bamtsgericht\b | \bregistergericht\b | \bHR[AB]\s?\d | geschäftsführ(?:er|ung)\s?: | \bust-?id |
+          \bSIRET\b | \bRCS\s | capital\sde\s\d | \bKvK\b | \bKRS\b | \bNIP\b",
+    )
+    .expect("the pattern is constant")
+});
+
+/// What follows a warning in the same paragraph.
+static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:careful|caution|click|links?|attachments?|learn why|anhänge|liens|enlaces|bijlagen)\b")
+        .expect("the pattern is constant")
+});
+
 /// A banner is at most this long.
 const MAX_BANNER: usize = 600;
 /// A paragraph shorter than this is no legal notice unless it opens with a heading.
-const MIN_NOTICE: usize = 60;
+const MIN_NOTICE: usize = 40;
 
 /// Marks banners at the top and legal notices below the first paragraph of a section.
 pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
@@ -79,12 +101,15 @@ pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
 
 fn mark_banner(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     let mut seen = 0;
+    let mut in_banner = false;
     for (line, kind) in lines.iter().zip(kinds) {
         if line.is_blank() {
+            in_banner = false;
             continue;
         }
         seen += line.text.len();
-        if seen > MAX_BANNER || !BANNER.is_match(line.text) {
+        in_banner = BANNER.is_match(line.text) || in_banner && ADVICE.is_match(line.text);
+        if seen > MAX_BANNER || !in_banner {
             break;
         }
         *kind = ZoneKind::Banner;
@@ -108,7 +133,8 @@ fn mark_notices(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
 fn is_notice(paragraph: &[Line<'_>]) -> bool {
     let text = paragraph.iter().take(6).map(|line| line.text).collect::<Vec<_>>().join(" ");
     let length: usize = paragraph.iter().map(|line| line.text.len()).sum();
-    length >= MIN_NOTICE && NOTICE_START.is_match(&text[..text.floor_char_boundary(400)])
+    let head = &text[..text.floor_char_boundary(400)];
+    length >= MIN_NOTICE && (NOTICE_START.is_match(head) || REGISTER.find_iter(head).take(2).count() == 2)
 }
 
 #[cfg(test)]

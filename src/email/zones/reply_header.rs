@@ -37,7 +37,8 @@ static VERB: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The English verb stands at the very end: "I wrote on 10 May and had this reply:" is a sentence.
 static ENGLISH_VERB: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:wrote|writes)(?: in message .{1,80}| back)?\W*$").expect("the pattern is constant")
+    Regex::new(r"(?i)\b(?:wrote|writes)(?: in message .{1,80}| back| (?:on|at) [\d.,/:\sapm-]{6,40})?\W*$")
+        .expect("the pattern is constant")
 });
 
 static DATE: LazyLock<Regex> = LazyLock::new(|| {

@@ -357,6 +357,11 @@ pub(super) const WROTE: &[&str] = &[
     "odesílatel",
     "пользователь",
     "użytkownik",
+    "quoting",
+    "zitat von",
+    "citation de",
+    "citando a",
+    "citat från",
 ];
 
 /// How a line "On ... somebody wrote:" starts, in the languages that start it with such a word.
