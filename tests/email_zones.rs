@@ -195,6 +195,19 @@ fn forwarded_mail_keeps_its_text_in_every_language() {
 }
 
 #[test]
+fn a_pointer_above_a_block_passes_the_mail_on() {
+    for (pointer, kept) in
+        [("FYI", true), ("Please see below.", true), ("Zur Info", true), ("Yes, Friday is fine.", false)]
+    {
+        let mail = plain(
+            Some("Ticket 12"),
+            &format!("{pointer}\n\n{}\n\nMy lamp is broken.\n", block(&BLOCK_LABELS[0].1, "plain")),
+        );
+        assert_eq!((mail.forwarded, mail.body.text().contains("My lamp")), (kept, kept), "{pointer}");
+    }
+}
+
+#[test]
 fn a_quoted_forward_loses_its_quote_marks() {
     let text = "See below.\n\n> Begin forwarded message:\n> \n> From: Priya <priya@kunde.example>\n> Subject: Broken\n\
                 > Date: 4 May 2026 at 18:02:11 CEST\n> To: jonas@acme.example\n> \n> My lamp is broken.\n>> Did you try it?\n> Yes.\n";

@@ -9,6 +9,7 @@ use super::label_block::{self, LabelBlock};
 use super::lines::{Line, next_filled};
 use super::markers::{self, Marker};
 use super::reply_header;
+use super::words::{POINTERS, lower};
 use super::{Context, Forward, SubjectKind, ZoneKind};
 
 /// What each line is, before the ends of the sender's text are looked at.
@@ -26,6 +27,9 @@ pub(super) fn read(lines: &[Line<'_>], context: Context) -> Scanned {
     scan.run();
     Scanned { kinds: scan.kinds, bases: scan.bases, forward: scan.forward }
 }
+
+/// Longer lines say more than "see below".
+const MAX_POINTER: usize = 60;
 
 /// The walk over the lines.
 struct Scan<'l, 't> {
@@ -167,7 +171,9 @@ impl<'l, 't> Scan<'l, 't> {
         let passed_on = match self.context.subject {
             SubjectKind::Forward => self.forward.is_none() || !self.own_text,
             SubjectKind::Reply => false,
-            SubjectKind::Other | SubjectKind::Unknown => !self.own_text && !self.context.in_reply,
+            SubjectKind::Other | SubjectKind::Unknown => {
+                !self.context.in_reply && (!self.own_text || self.only_points_below(at))
+            }
         };
         if passed_on {
             return Some(self.forwarded(at, block));
@@ -182,6 +188,13 @@ impl<'l, 't> Scan<'l, 't> {
             return Some(self.quote_header(at, block.end));
         }
         Some(self.history(at, block.end))
+    }
+
+    /// Whether all that the sender wrote above is a pointer to what follows: "FYI", "please see below".
+    fn only_points_below(&self, at: usize) -> bool {
+        let mut own = self.lines[..at].iter().filter(|line| !line.is_blank() && !markers::is_punctuation(line.text));
+        let first = own.next().map(|line| line.text).filter(|text| text.len() <= MAX_POINTER);
+        first.is_some_and(|text| POINTERS.iter().any(|phrase| lower(text).contains(phrase))) && own.next().is_none()
     }
 
     fn reply(&mut self, at: usize) -> Option<usize> {

@@ -507,6 +507,46 @@ pub(super) const ORIGINAL: &[&str] = &[
     "reply message",
 ];
 
+/// All that some people write above a mail that they pass on.
+pub(super) const POINTERS: &[&str] = &[
+    "fyi",
+    "see below",
+    "see the mail below",
+    "see the email below",
+    "for your information",
+    "please handle",
+    "siehe unten",
+    "s.u.",
+    "zur info",
+    "zur kenntnis",
+    "pour info",
+    "pour information",
+    "voir ci-dessous",
+    "para su información",
+    "ver abajo",
+    "véase abajo",
+    "per conoscenza",
+    "vedi sotto",
+    "para conhecimento",
+    "ver abaixo",
+    "ter info",
+    "zie hieronder",
+    "til info",
+    "til orientering",
+    "se nedenfor",
+    "se nedan",
+    "för kännedom",
+    "tiedoksi",
+    "do wiadomości",
+    "viz níže",
+    "к сведению",
+    "см. ниже",
+    "bilgi için",
+    "ご参考",
+    "供参考",
+    "참고",
+];
+
 /// "Please write above this line", which helpdesks put into their notices.
 pub(super) const REPLY_ABOVE: &[&str] = &[
     "reply above this line",
