@@ -135,7 +135,7 @@ impl Walker<'_> {
             };
             if name == "style" {
                 self.hidden_classes.extend(role::hidden_classes(&self.source[tag.end..end]));
-                self.hidden_classes.truncate(1000);
+                self.hidden_classes.truncate(role::MAX_HIDDEN_CLASSES);
             }
             return end;
         }

@@ -177,6 +177,9 @@ fn declares(style: &str, declaration: &str) -> bool {
     })
 }
 
+/// More hidden classes than any sheet has.
+pub(super) const MAX_HIDDEN_CLASSES: usize = 200;
+
 /// Classes that a style sheet never shows: `.name{...display:none...}` outside of any `@media`.
 pub(super) fn hidden_classes(sheet: &str) -> Vec<String> {
     let mut classes = Vec::new();
@@ -204,7 +207,7 @@ pub(super) fn hidden_classes(sheet: &str) -> Vec<String> {
             _ => {}
         }
     }
-    classes.truncate(200);
+    classes.truncate(MAX_HIDDEN_CLASSES);
     classes
 }
 

@@ -13,29 +13,33 @@ static NOTICE_START: LazyLock<Regex> = LazyLock::new(|| {
         r"(?xi)^[\s*_\[(=-]*(?:
             (?:confidentiality|legal|privacy|disclaimer|privileged)(?:\s(?:notice|note|disclaimer|statement|warning))?\s?[:.–-]
           | (?:e-?mail\s)?(?:confidentiality|legal)\s(?:notice|disclaimer|note)
-          | (?:this|the\scontents?\sof\sthis|the\sinformation\s(?:contained\s)?in\sthis|the\sinformation\stransmitted)
-                \s?(?:in\sthis\s)?(?:e-?mail|electronic\smail|message|communication|transmission)?[^.]{0,90}
-                (?:confidential|privileged|intended\s(?:only|solely|for)|attachments?)
+          | (?:this|the\scontents?\sof\sthis)\s(?:e-?mail|electronic\smail|message|communication|transmission|document)\b
+                [^.]{0,90}(?:confidential|privileged|intended\s(?:only|solely|for\sthe))
+          | this\s(?:e-?mail|message|communication)(?:\s\w+){0,3}\s(?:and|with)\s(?:any|its|all)\s(?:files|attachments?)\b
+                [^.]{0,90}(?:confidential|privileged|intended|transmitted|virus)
+          | the\sinformation\s(?:contained\s|transmitted\s)?(?:in\sthis|by\sthis|is)\b[^.]{0,90}
+                (?:confidential|privileged|intended\s(?:only|solely|for\sthe))
           | (?:notice|important|note)\s?[:.–-][^.]{0,90}(?:confidential|privileged|intended\s(?:only|solely|for))
           | privileged\W{1,3}(?:and\s|or\s)?confidential\sinformation
-          | if\syou\s(?:are\snot\sthe\s(?:intended|named)|(?:have\s)?received?\sthis)
+          | if\syou\sare\snot\sthe\s(?:intended|named|correct)\s(?:recipient|addressee)
+          | if\syou\s(?:have\s)?receiv(?:e|ed)\sthis\s(?:e-?mail|message|communication|transmission)\s(?:in\serror|by\smistake|erroneously)
           | [^.]{0,30}(?:consider|think\sof)\sthe\senvironment\sbefore
-          | (?:diese|der\sinhalt\sdieser|die\sinformationen\sin\sdieser)\s(?:e-?mail|nachricht|mail)\b[^.]{0,90}(?:vertraulich|bestimmt|geschützt)
+          | (?:diese|der\sinhalt\sdieser|die\sinformationen\sin\sdieser)\s(?:e-?mail|nachricht|mail)\b[^.]{0,90}(?:vertraulich|ausschließlich\sfür|nur\sfür\sde[nr]|adressaten|rechtlich\sgeschützt)
           | (?:vertraulichkeitshinweis|haftungsausschluss|rechtlicher\shinweis)
-          | (?:ce|le\sprésent|le\scontenu\sde\sce)\s(?:message|courriel|mail|e-?mail)\b[^.]{0,90}(?:confidentiel|destiné|pièces\sjointes)
+          | (?:ce|le\sprésent|le\scontenu\sde\sce)\s(?:message|courriel|mail|e-?mail)\b[^.]{0,90}(?:confidentiel|destinataire|usage\sexclusif|exclusivement|à\sl['’]intention\sexclusive)
           | (?:avis|clause)\sde\sconfidentialité
-          | este\s(?:mensaje|correo|e-?mail|mail)\b[^.]{0,90}(?:confidencial|dirigid|destinad|privilegiad)
+          | este\s(?:mensaje|correo|e-?mail|mail)\b[^.]{0,90}(?:confidencial|destinatari|privilegiad|exclusivamente)
           | aviso\s(?:legal|de\sconfidencialidad)
-          | (?:il\spresente\smessaggio|questo\smessaggio|questa\se-?mail|le\sinformazioni\scontenute)\b[^.]{0,90}(?:riservat|confidenzial|destinat|allegat)
+          | (?:il\spresente\smessaggio|questo\smessaggio|questa\se-?mail|le\sinformazioni\scontenute)\b[^.]{0,90}(?:riservat|confidenzial|destinatari|esclusiv)
           | avviso\sdi\sriservatezza
-          | (?:esta\smensagem|este\se-?mail|a\sinformação\scontida)\b[^.]{0,90}(?:confidencia|destinad|privilegiad)
-          | (?:dit\se-?mail\w*|dit\sbericht|deze\se-?mail|de\sinformatie\s\w+)\b[^.]{0,90}(?:vertrouwelijk|bestemd)
-          | denne\s(?:e-?mail|e-?post|mail|meddelelse|melding)\b[^.]{0,90}(?:fortrolig|konfidensiel|beregnet|bestemt)
-          | (?:detta|denna)\s(?:e-?post\w*|e-?mail|meddelande|mejl)\b[^.]{0,90}(?:konfidentiell|sekretess|avsedd|avsett)
-          | tämä\s(?:viesti|sähköposti)\b[^.]{0,90}(?:luottamuksell|tarkoitettu)
-          | (?:ta|niniejsza|treść\stej)\s(?:wiadomość|wiadomości|korespondencja)\b[^.]{0,90}(?:poufn|przeznaczon)
-          | (?:tato|obsah\stéto)\s(?:zpráva|zprávy|e-?mail)\b[^.]{0,90}(?:důvěrn|určen)
-          | (?:это|данное|настоящее)\s(?:сообщение|письмо)\b[^.]{0,90}(?:конфиденциальн|предназначен)
+          | (?:esta\smensagem|este\se-?mail|a\sinformação\scontida)\b[^.]{0,90}(?:confidencia|destinatári|privilegiad|exclusiv)
+          | (?:dit\se-?mail\w*|dit\sbericht|deze\se-?mail|de\sinformatie\s\w+)\b[^.]{0,90}(?:vertrouwelijk|uitsluitend|geadresseerde)
+          | denne\s(?:e-?mail|e-?post|mail|meddelelse|melding)\b[^.]{0,90}(?:fortrolig|konfidensiel|kun\s(?:beregnet|bestemt)|udelukkende|utelukkende)
+          | (?:detta|denna)\s(?:e-?post\w*|e-?mail|meddelande|mejl)\b[^.]{0,90}(?:konfidentiell|sekretess|endast\savse|enbart\savse)
+          | tämä\s(?:viesti|sähköposti)\b[^.]{0,90}(?:luottamuksell|tarkoitettu\s(?:vain|ainoastaan)|(?:vain|ainoastaan)\starkoitettu)
+          | (?:ta|niniejsza|treść\stej)\s(?:wiadomość|wiadomości|korespondencja)\b[^.]{0,90}(?:poufn|wyłącznie)
+          | (?:tato|obsah\stéto)\s(?:zpráva|zprávy|e-?mail)\b[^.]{0,90}(?:důvěrn|výhradně|pouze\spro)
+          | (?:это|данное|настоящее)\s(?:сообщение|письмо)\b[^.]{0,90}(?:конфиденциальн|исключительно)
           | bu\s(?:e-?posta|mesaj|ileti)\b[^.]{0,90}(?:gizli|kişiye)
           | (?:本メール|このメール|本電子メール)[^。]{0,60}(?:機密|秘密)
           | (?:本邮件|本電子郵件|本郵件|此邮件)[^。]{0,60}(?:保密|机密|機密)
@@ -150,7 +154,17 @@ mod tests {
         ] {
             assert!(NOTICE_START.is_match(text), "{text}");
         }
-        for text in ["This message keeps popping up in the app.", "If you received my parcel please call me."] {
+        for text in [
+            "This message keeps popping up in the app.",
+            "If you received my parcel please call me.",
+            "This week I sent three attachments and nobody has read them.",
+            "This email and any attachments I sent before were ignored.",
+            "If you have received this message please call me before noon.",
+            "Diese Nachricht ist bestimmt schon die dritte, die ich Ihnen schreibe.",
+            "Este mensaje va dirigido al departamento de ventas de su empresa.",
+            "Ce message avec ses pièces jointes est resté sans réponse depuis lundi.",
+            "The information in this leaflet is wrong, it says the shop is open.",
+        ] {
             assert!(!NOTICE_START.is_match(text), "{text}");
         }
     }
