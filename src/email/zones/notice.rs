@@ -53,9 +53,11 @@ static NOTICE_START: LazyLock<Regex> = LazyLock::new(|| {
 static BANNER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?xi)
-        (?:this|the)\s(?:e-?mail|message|sender)\s[^.]{0,40}(?:originat|came|sent|comes|is|was|received)[^.]{0,30}\s
-            (?:outside|external|from\san?\s(?:external|untrusted|unknown))
-        | (?:caution|warning|attention|external)\s?[:!-]+\s?[^.]{0,40}(?:external|outside\s(?:of\s)?(?:the|your|our))
+        (?:this|the)\s(?:e-?mail|message|sender)\s[^.]{0,20}?(?:originated|came|comes|sent|received|is|was)\s
+            (?:(?:sent|received|coming)\s)?(?:from|by)\s(?:an?\s|the\s|someone\s)?(?:outside|external|untrusted|unknown)
+        | (?:this|the)\s(?:e-?mail|message)\s(?:originated|came|comes)\s(?:from\s)?outside
+        | (?:caution|warning|attention|external)\W+[^.]{0,40}(?:external|outside)\s(?:of\s)?(?:the\s|your\s|our\s)?
+            (?:e-?mail|sender|message|source|organi[sz]ation|company|network|domain)
         | ^\W*(?:external\s(?:e-?mail|sender|message)|\[\s?(?:external|externe?|ext)\s?\]|\*+\s?externe?\s?\*+)\W*$
         | ^\W*external\b(?:\s(?:e-?mail|sender|message))?\W[^.]{0,60}(?:caution|careful|click|links?|attachments?)
         | ^\W*external\ssender\W
@@ -64,13 +66,13 @@ static BANNER: LazyLock<Regex> = LazyLock::new(|| {
         | you\sdon['’]t\soften\sget\se-?mail\sfrom
         | do\snot\sclick\s(?:on\s)?(?:any\s)?(?:links?|attachments?)\s[^.]{0,80}(?:sender|attachments?|safe)
         | unless\syou\s(?:recogni[sz]e|know|trust)\sthe\ssender
-        | diese\s(?:e-?mail|nachricht)\s[^.]{0,40}(?:externe[nmr]?|außerhalb)\b
-        | (?:vorsicht|achtung|warnung)\s?[:!]\s?[^.]{0,30}extern
+        | diese\s(?:e-?mail|nachricht)\s(?:kommt|stammt|wurde)\s[^.]{0,30}(?:externe[nmr]?\b|außerhalb)
+        | (?:vorsicht|achtung|warnung)\s?[:!]\s?[^.]{0,30}\bextern
         | ce\s(?:courriel|message|mail|e-?mail)\s[^.]{0,40}(?:provient|vient|externe|extérieur)[^.]{0,40}(?:externe|extérieur|organisation)
-        | este\s(?:correo|mensaje|e-?mail)\s[^.]{0,60}(?:externo|fuera\sde)
-        | questa\s(?:e-?mail|messaggio)\s[^.]{0,60}(?:estern|fuori)
-        | (?:deze\se-?mail|dit\sbericht)\s[^.]{0,60}(?:extern|buiten)
-        | este\s(?:e-?mail)\s[^.]{0,60}(?:externo|fora\sda)
+        | este\s(?:correo|mensaje|e-?mail)\s[^.]{0,40}(?:remitente\sexterno|fuera\sde\s(?:la|su|nuestra)\s(?:organización|empresa))
+        | questa?o?\s(?:e-?mail|messaggio)\s(?:proviene|arriva)\s[^.]{0,30}(?:estern|fuori)
+        | (?:deze\se-?mail|dit\sbericht)\s(?:is\s)?(?:afkomstig|komt|ontvangen|verzonden)\s[^.]{0,40}(?:extern|buiten)
+        | este\se-?mail\s[^.]{0,40}(?:remetente\sexterno|fora\sda\s(?:organização|empresa))
         ",
     )
     .expect("the pattern is constant")
