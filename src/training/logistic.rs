@@ -56,8 +56,18 @@ impl Logistic {
     }
 }
 
+/// Eight sums side by side, which the compiler turns into vector instructions.
 fn dot(weight: &[f64], row: &[f32]) -> f64 {
-    weight.iter().zip(row).map(|(weight, &x)| weight * f64::from(x)).sum()
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    for (weight, row) in weight.chunks_exact(LANES).zip(row.chunks_exact(LANES)) {
+        for lane in 0..LANES {
+            sums[lane] += weight[lane] * f64::from(row[lane]);
+        }
+    }
+    let done = row.len() - row.len() % LANES;
+    let rest: f64 = weight[done..].iter().zip(&row[done..]).map(|(weight, &x)| weight * f64::from(x)).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 /// Mean loss per mail and its gradient. Parameters: `W` row by row, then `b`; the bias is not penalised.

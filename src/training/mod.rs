@@ -6,13 +6,14 @@ mod logistic;
 
 pub use logistic::{Logistic, LogisticConfig, Problem};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Calibration, Figures, HeadTensors};
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
-use crate::metrics::{expected_calibration_error, fit_temperature, softmax, solve_threshold};
+use crate::metrics::{expected_calibration_error, fit_temperature, negative_log_likelihood, softmax, solve_threshold};
 use crate::model::{BatchEncoder, KeepMaps, ModelError, l2_normalize};
 use crate::queues::{Queue, QueueError, QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, WindowConfig};
@@ -21,8 +22,8 @@ use crate::tokenizer::{EmailTokenizer, WindowConfig};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingConfig {
-    /// Inverse strength of the head's L2 penalty.
-    pub c: f64,
+    /// Inverse strengths of the head's L2 penalty to try; the one with the best likelihood on held-out mail is taken.
+    pub c: Vec<f64>,
     /// Parts that the mail is split into: each is judged by a head trained on the others.
     pub folds: usize,
     /// Share of wrong answers that is acceptable among mail routed without a person.
@@ -42,7 +43,7 @@ pub struct TrainingConfig {
 impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
-            c: 30.0,
+            c: vec![1.0, 3.0, 10.0, 30.0, 100.0],
             folds: 6,
             max_error_rate: 0.05,
             seed: 0,
@@ -75,6 +76,9 @@ pub enum TrainingError {
     /// Fewer than two folds leave nothing to judge by.
     #[error("folds must be at least 2, not {0}")]
     Folds(usize),
+    /// No strength of the penalty to try, or one that is no strength.
+    #[error("c must list at least one number above 0, not {0:?}")]
+    Strength(Vec<f64>),
     /// The network failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -120,17 +124,17 @@ pub fn train(
     if config.folds < 2 {
         return Err(TrainingError::Folds(config.folds));
     }
+    if config.c.is_empty() || config.c.iter().any(|&c| !(c.is_finite() && c > 0.0)) {
+        return Err(TrainingError::Strength(config.c.clone()));
+    }
     let (queues, targets) = queues_of(examples)?;
     let features = features(backbone, examples, config, progress)?;
-    let logistic = LogisticConfig { c: config.c, ..LogisticConfig::default() };
-
+    let all = Problem { features: &features, targets: &targets, n_queues: queues.len() };
     let folds = folds::split(examples, &targets, config.folds, config.seed);
-    let held_out = out_of_fold(&features, &targets, queues.len(), &folds, &logistic);
-    let temperature = fit_temperature(&held_out, &targets);
+    let HeldOut { logistic, logits: held_out, temperature } = best_held_out(&all, &folds, &config.c);
     let (confidences, correct) = judged(&held_out, &targets, temperature);
     let solved = solve_threshold(&confidences, &correct, config.max_error_rate);
 
-    let all = Problem { features: &features, targets: &targets, n_queues: queues.len() };
     let model = Logistic::fit(&all, &logistic);
     let narrow = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
     Ok(Trained {
@@ -216,26 +220,39 @@ fn features(
     Ok(features)
 }
 
+/// What heads said of mail that they had not seen.
+struct HeldOut {
+    logistic: LogisticConfig,
+    logits: Vec<Vec<f32>>,
+    temperature: f64,
+}
+
+/// Tries each strength of the penalty and keeps the one with the best likelihood, calibrated, on held-out mail.
+fn best_held_out(problem: &Problem<'_>, folds: &[usize], strengths: &[f64]) -> HeldOut {
+    let tried = strengths.iter().map(|&c| {
+        let logistic = LogisticConfig { c, ..LogisticConfig::default() };
+        let logits = out_of_fold(problem, folds, &logistic);
+        let temperature = fit_temperature(&logits, problem.targets);
+        let loss = negative_log_likelihood(&logits, problem.targets, temperature);
+        (loss, HeldOut { logistic, logits, temperature })
+    });
+    tried.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best).expect("train() checks that there is one to try")
+}
+
 /// Logits of each mail from a head that was trained on the other folds.
-fn out_of_fold(
-    features: &[Vec<f32>],
-    targets: &[usize],
-    n_queues: usize,
-    folds: &[usize],
-    config: &LogisticConfig,
-) -> Vec<Vec<f32>> {
-    let mut held_out = vec![Vec::new(); features.len()];
+fn out_of_fold(problem: &Problem<'_>, folds: &[usize], config: &LogisticConfig) -> Vec<Vec<f32>> {
+    let Problem { features, targets, n_queues } = *problem;
     let n_folds = folds.iter().max().map_or(0, |last| last + 1);
-    for fold in 0..n_folds {
-        let others: Vec<usize> = (0..features.len()).filter(|&mail| folds[mail] != fold).collect();
-        let rows: Vec<Vec<f32>> = others.iter().map(|&mail| features[mail].clone()).collect();
-        let labels: Vec<usize> = others.iter().map(|&mail| targets[mail]).collect();
-        let model = Logistic::fit(&Problem { features: &rows, targets: &labels, n_queues }, config);
-        for mail in (0..features.len()).filter(|&mail| folds[mail] == fold) {
-            held_out[mail] = model.logits(&features[mail]);
-        }
-    }
-    held_out
+    let heads: Vec<Logistic> = (0..n_folds)
+        .into_par_iter()
+        .map(|fold| {
+            let others = || (0..features.len()).filter(|&mail| folds[mail] != fold);
+            let rows: Vec<Vec<f32>> = others().map(|mail| features[mail].clone()).collect();
+            let labels: Vec<usize> = others().map(|mail| targets[mail]).collect();
+            Logistic::fit(&Problem { features: &rows, targets: &labels, n_queues }, config)
+        })
+        .collect();
+    folds.iter().zip(features).map(|(&fold, row)| heads[fold].logits(row)).collect()
 }
 
 /// Confidence of the likeliest queue of each mail, and whether it is the right one.
