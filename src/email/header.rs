@@ -221,7 +221,6 @@ fn read_word(raw: &[u8], start: usize) -> Option<Word<'_>> {
         return None;
     };
     let length = text.windows(2).position(|pair| pair == b"?=")?;
-    // In "=?q?=41?=" the first "?=" may be the start of an escape; words never end there in practice.
     let text = &text[..length];
     let bytes = match encoding {
         b'b' | b'B' => base64(text),

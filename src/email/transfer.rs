@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::header::line_end;
+
 /// Undoes a transfer encoding; an unknown name means the bytes stand as they are.
 pub(super) fn decode<'a>(body: &'a [u8], encoding: &str) -> Cow<'a, [u8]> {
     match encoding.trim().trim_matches('"').to_ascii_lowercase().as_str() {
@@ -21,14 +23,19 @@ pub(super) fn base64(body: &[u8]) -> Vec<u8> {
     let mut bits: u32 = 0;
     let mut count = 0;
     let mut padded = false;
-    for line in body.split_inclusive(|&byte| byte == b'\n') {
-        if padded && !line.trim_ascii().iter().all(|&byte| sextet(byte).is_some() || byte == b'=') {
+    let mut at = 0;
+    while at < body.len() {
+        let end = line_end(body, at);
+        let line = &body[at..end];
+        let encoded = line.trim_ascii().iter().all(|&byte| sextet(byte).is_some() || byte == b'=');
+        let has_words = line.trim_ascii().contains(&b' ');
+        if !encoded && (padded || has_words && count == 0 && !out.is_empty()) {
             // Text that was appended to the encoded block as it is.
             out.push(b'\n');
-            let start = line.as_ptr().addr() - body.as_ptr().addr();
-            out.extend_from_slice(&body[start..]);
+            out.extend_from_slice(&body[at..]);
             return out;
         }
+        at = end;
         for &byte in line {
             if let Some(value) = sextet(byte) {
                 bits = bits << 6 | u32::from(value);
@@ -140,6 +147,7 @@ mod tests {
         assert_eq!(base64(b"SGk=\r\nSG8=\r\n"), b"HiHo");
         assert_eq!(base64(b"SGkh"), b"Hi!");
         assert_eq!(base64(b"SGk"), b"Hi");
+        assert_eq!(base64(b"SGkh\nthe list footer\n"), b"Hi!\nthe list footer\n");
         assert_eq!(base64(b"SGk=\n-- \nlist footer\n"), b"Hi\n-- \nlist footer\n");
     }
 
