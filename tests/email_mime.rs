@@ -240,6 +240,31 @@ fn customers_who_write_about_delivery_are_no_bounce() {
 }
 
 #[test]
+fn delivery_reports_and_absence_notices_are_told_apart() {
+    for (headers, kind) in [
+        (
+            "From: Mail Delivery Subsystem <mailer-daemon@x.example>\nSubject: Delivery Status Notification (Failure)\n",
+            MailKind::Bounce,
+        ),
+        ("From: postmaster@x.example\nSubject: Undeliverable: Your ticket\n", MailKind::Bounce),
+        (
+            "From: Microsoft Outlook <MicrosoftExchange329e71@x.example>\nSubject: Unzustellbar: Ihr Ticket\n",
+            MailKind::Bounce,
+        ),
+        ("From: a@x.example\nReturn-Path: <>\nSubject: Undelivered Mail Returned to Sender\n", MailKind::Bounce),
+        ("From: a@x.example\nReturn-Path: <>\nSubject: Automatic reply: Delivery failed\n", MailKind::AutoReply),
+        ("From: a@x.example\nReturn-Path: <>\nSubject: Abwesenheitsnotiz: Lampe\n", MailKind::AutoReply),
+        ("From: a@x.example\nSubject: R\u{e9}ponse automatique : Lampe\n", MailKind::AutoReply),
+        ("From: a@x.example\nReturn-Path: <>\nSubject: Re: Lamp\n", MailKind::Person),
+        ("From: postmaster@x.example\nSubject: Our mail server\n", MailKind::Person),
+        ("From: shop@x.example\nAuto-Submitted: auto-generated\nSubject: Your order is delayed\n", MailKind::AutoReply),
+        ("From: a@x.example\nSubject: Out of office chairs?\n", MailKind::Person),
+    ] {
+        assert_eq!(mime(&format!("{headers}\nHello, the lamp.\n")).kind, kind, "{headers}");
+    }
+}
+
+#[test]
 fn reports_are_told_by_their_type() {
     let report = |kind: &str, part: &str| {
         mime(&format!(

@@ -52,18 +52,19 @@ fn bounce(headers: &Headers, root: Option<&Part<'_>>, body: &str) -> Option<Verd
     let daemon = from_daemon(headers);
     let is_null = |name| headers.get(name).is_some_and(|path| path.trim() == "<>");
     let null_sender = is_null("return-path") || is_null("from");
-    let machine = auto_submitted(headers).is_some() || null_sender;
-    let subject = headers.get("subject").unwrap_or_default().to_lowercase();
-    let failed_subject = !is_answer(&subject) && BOUNCE_SUBJECTS.iter().any(|phrase| subject.contains(phrase));
-    let status_part =
-        root.is_some_and(|root| root.children.iter().any(|part| part.mime().ends_with("/delivery-status")));
-    let report_body = reports_failure(body);
-    match () {
-        () if daemon && (failed_subject || status_part || report_body) => found("from: mail system"),
-        () if null_sender && (failed_subject || status_part || has_status_code(body)) => found("return-path: <>"),
-        () if machine && failed_subject => found("auto-submitted and subject of a delivery report"),
-        () => None,
+    let subject = headers.get("subject").unwrap_or_default().trim().to_lowercase();
+    if is_answer(&subject) || absence(&subject).is_some() {
+        return None;
     }
+    let failed = BOUNCE_SUBJECTS.iter().any(|phrase| subject.contains(phrase))
+        || root.is_some_and(|root| root.children.iter().any(|part| part.mime().ends_with("/delivery-status")));
+    if daemon && (failed || reports_failure(body)) {
+        return found("from: mail system");
+    }
+    if null_sender && (failed || has_status_code(body)) {
+        return found("return-path: <>");
+    }
+    None
 }
 
 fn automatic(headers: &Headers, root: Option<&Part<'_>>) -> Option<Verdict> {
@@ -100,10 +101,12 @@ fn automatic(headers: &Headers, root: Option<&Part<'_>>) -> Option<Verdict> {
         return found(format!("precedence: {}", value.to_ascii_lowercase()));
     }
     let subject = headers.get("subject").unwrap_or_default().trim().to_lowercase();
-    ABSENCE_SUBJECTS
-        .iter()
-        .find(|phrase| subject.starts_with(*phrase))
-        .and_then(|phrase| found(format!("subject: {}", phrase.trim_end_matches([':', ' ']))))
+    absence(&subject).and_then(|phrase| found(format!("subject: {}", phrase.trim_end_matches([':', ' ']))))
+}
+
+/// The phrase with which the subject of an absence notice starts.
+fn absence(subject: &str) -> Option<&'static str> {
+    ABSENCE_SUBJECTS.iter().copied().find(|phrase| subject.starts_with(phrase))
 }
 
 fn list(headers: &Headers) -> Option<Verdict> {
