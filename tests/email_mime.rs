@@ -130,6 +130,12 @@ fn a_forward_as_attachment_is_read_and_an_attached_mail_is_not() {
     assert_eq!(alone.body.text(), "My lamp is broken.");
     assert_eq!((alone.kind, alone.original_from.as_deref()), (MailKind::Forwarded, Some("priya@kunde.example")));
     assert_eq!(alone.original_subject.as_deref(), Some("Lamp"));
+    let handed_on = mime(&format!(
+        "Subject: FW: Lamp\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nPlease handle.\n\n-- \nJonas\n--b\n{inner}--b--\n"
+    ));
+    assert_eq!(handed_on.body.text(), "Please handle.\nMy lamp is broken.");
+    let at = handed_on.body.text().find("broken").unwrap();
+    assert_eq!(&handed_on.body.posted()[handed_on.body.posted_range(at..at + 6)], "broken");
     let beside = mime(&format!(
         "Subject: Bill\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nWhy this bill?\n--b\n{inner}--b--\n"
     ));

@@ -1,8 +1,8 @@
 //! Which parts of a mail are its text.
 //!
 //! Text parts are read in order, so that words below a photo are not lost; of alternatives the plain one is
-//! taken unless it is blank or only says that the mail is HTML. Attachments are counted and never read. A mail
-//! that consists of an attached mail passes that one on.
+//! taken unless it is blank or only says that the mail is HTML. Attachments are counted and never read; an attached
+//! mail is handed back beside the body.
 
 use super::html::{self, Mark};
 use super::mime::Part;
@@ -17,12 +17,10 @@ pub(super) struct Body {
     pub(super) notes: Vec<Note>,
 }
 
-/// A body and, where the text was taken from an attached mail, that mail.
+/// The body of a mail, and the first mail attached to it.
 pub(super) struct Collected<'p, 'a> {
     pub(super) body: Body,
     pub(super) attached: Option<&'p Part<'a>>,
-    /// The text is that of the attached mail.
-    pub(super) from_attached: bool,
 }
 
 /// Collects the text of a mail.
@@ -37,16 +35,7 @@ pub(super) fn collect<'p, 'a>(root: &'p Part<'a>, options: &CleanOptions) -> Col
         body.note(Note::Calendar);
     }
     body.limit(options);
-    let attached = attached.first().copied();
-    let inner = attached.and_then(|part| part.children.first()).filter(|_| body.text.is_blank());
-    let Some(inner) = inner else {
-        return Collected { body, attached, from_attached: false };
-    };
-    let mut inner = collect(inner, options).body;
-    inner.attachments += body.attachments;
-    body.notes.into_iter().for_each(|note| inner.note(note));
-    inner.limit(options);
-    Collected { body: inner, attached, from_attached: true }
+    Collected { body, attached: attached.first().and_then(|part| part.children.first()) }
 }
 
 /// The text of HTML or plain text that came as a field.

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::body::{self, Body};
-use super::cleaned::{CleanEmail, Cut, CutReason, Language, Note, Zone, ZoneKind};
+use super::body::{self, Body, Collected};
+use super::cleaned::{CleanEmail, Cut, CutReason, Language, MailKind, Note, Zone, ZoneKind};
 use super::header::{self, Headers};
 use super::mime::{self, Part};
 use super::posted::{CleanOptions, Fields, Posted};
-use super::zones::{self, Context, Forward, SubjectKind, Zoned};
+use super::zones::{self, Context, SubjectKind, Zoned};
 use super::{AlignedText, address, kind, language, normalise};
 
 /// Reads a mail and answers what its sender wrote.
@@ -24,21 +24,59 @@ pub fn clean(posted: &Posted<'_>, options: &CleanOptions) -> CleanEmail {
 fn clean_mime(bytes: &[u8], options: &CleanOptions) -> CleanEmail {
     let bytes = mime::unix_lines(bytes);
     let parsed = mime::parse(&bytes, options);
-    let root = &parsed.root;
-    let collected = body::collect(root, options);
-    let mut body = collected.body;
+    let mut mail = clean_part(&parsed.root, options);
     if parsed.incomplete {
-        body.note(Note::Unreadable);
+        mail.notes.push(Note::Unreadable);
     }
-    let attached = collected.attached.and_then(|part| part.children.first());
-    let subject = AlignedText::identity(root.headers.get("subject").unwrap_or_default());
-    let mail = Mail { headers: &root.headers, root: Some(root), subject, body };
-    let passes_on = collected.from_attached || zones::subject_kind(root.headers.get("subject")) == SubjectKind::Forward;
-    let attached = attached.filter(|_| passes_on).map(|inner| Forward {
-        from: inner.headers.get("from").and_then(address::find).map(str::to_owned),
-        subject: inner.headers.get("subject").map(str::to_owned),
-    });
-    finish(mail, attached.as_ref(), options)
+    mail
+}
+
+fn clean_part(root: &Part<'_>, options: &CleanOptions) -> CleanEmail {
+    let Collected { body, attached } = body::collect(root, options);
+    let stated = root.headers.get("subject");
+    let passes_on = body.text.is_blank() || zones::subject_kind(stated) == SubjectKind::Forward;
+    let subject = AlignedText::identity(stated.unwrap_or_default());
+    let mut mail = finish(Mail { headers: &root.headers, root: Some(root), subject, body }, options);
+    if let Some(attached) = attached.filter(|_| passes_on) {
+        pass_on(&mut mail, clean_part(attached, options), options);
+    }
+    mail
+}
+
+/// Adds a mail that was forwarded as an attachment, itself cleaned, to the words above it.
+fn pass_on(mail: &mut CleanEmail, inner: CleanEmail, options: &CleanOptions) {
+    mail.forwarded = true;
+    mail.original_from = inner.from;
+    mail.original_subject = Some(inner.subject.text().to_owned());
+    if mail.kind == MailKind::Person {
+        mail.kind = MailKind::Forwarded;
+        mail.kind_evidence = Some("content-type: message/rfc822".to_owned());
+    }
+    if mail.body.is_blank() {
+        mail.body = inner.body;
+        mail.cut = inner.cut;
+        mail.zones = inner.zones;
+        mail.notes.retain(|note| *note != Note::EmptyBody);
+        mail.notes.extend(inner.notes);
+    } else {
+        let shift = mail.body.posted().len() + 1;
+        let moved = |at: usize| at + shift;
+        mail.body.append(&inner.body);
+        mail.cut.extend(inner.cut.iter().map(|cut| Cut { why: cut.why, start: moved(cut.start), end: moved(cut.end) }));
+        mail.zones.extend(inner.zones.iter().map(|zone| Zone {
+            kind: zone.kind,
+            start: moved(zone.start),
+            end: moved(zone.end),
+        }));
+        mail.notes.extend(inner.notes.into_iter().filter(|note| *note != Note::EmptyBody));
+    }
+    mail.attachments += inner.attachments;
+    if mail.body.truncate(options.max_body_bytes) {
+        mail.notes.push(Note::Truncated)
+    }
+    mail.notes.sort();
+    mail.notes.dedup();
+    mail.language = detected(&mail.subject, &mail.body, options);
 }
 
 fn clean_fields(fields: &Fields<'_>, options: &CleanOptions) -> CleanEmail {
@@ -54,7 +92,7 @@ fn clean_fields(fields: &Fields<'_>, options: &CleanOptions) -> CleanEmail {
     };
     let stated = fields.subject.or_else(|| headers.get("subject")).unwrap_or_default();
     let subject = header::decode_aligned(stated);
-    finish(Mail { headers: &headers, root: None, subject, body }, None, options)
+    finish(Mail { headers: &headers, root: None, subject, body }, options)
 }
 
 /// A mail with its text collected and nothing cut yet.
@@ -65,7 +103,7 @@ struct Mail<'m, 'a> {
     body: Body,
 }
 
-fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions) -> CleanEmail {
+fn finish(mail: Mail<'_, '_>, options: &CleanOptions) -> CleanEmail {
     let Mail { headers, root, subject, body } = mail;
     let Body { text, marks, attachments, mut notes } = body;
     let one_line = normalise::line(subject.text());
@@ -84,7 +122,7 @@ fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions
         whole = !normal.is_blank();
         notes.extend(whole.then_some(Note::KeptWhole));
     }
-    let forward = zoned.forward.as_ref().or(attached);
+    let forward = zoned.forward.as_ref();
     let verdict = kind::kind(headers, root, normal.text(), forward.is_some());
     let forwarded = forward.is_some();
     let original_from = forward.and_then(|forward| forward.from.clone());
@@ -103,7 +141,7 @@ fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions
         notes.push(Note::EmptyBody);
     }
     CleanEmail {
-        language: options.detect_language.then(|| detect(&subject, &body)).flatten(),
+        language: detected(&subject, &body, options),
         subject,
         kind: verdict.kind,
         kind_evidence: verdict.evidence,
@@ -120,8 +158,9 @@ fn finish(mail: Mail<'_, '_>, attached: Option<&Forward>, options: &CleanOptions
     }
 }
 
-fn detect(subject: &AlignedText, body: &AlignedText) -> Option<Language> {
-    language::detect(body.text()).or_else(|| language::detect(&format!("{} {}", subject.text(), body.text())))
+fn detected(subject: &AlignedText, body: &AlignedText, options: &CleanOptions) -> Option<Language> {
+    let with_subject = || language::detect(&format!("{} {}", subject.text(), body.text()));
+    options.detect_language.then(|| language::detect(body.text()).or_else(with_subject)).flatten()
 }
 
 fn kept_ranges(zoned: &Zoned, options: &CleanOptions) -> Vec<Range<usize>> {

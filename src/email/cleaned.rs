@@ -127,7 +127,7 @@ pub struct Zone {
 }
 
 /// Something the reader of the answer should know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
     /// The mail has no text of its own; only the subject can be routed.
