@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::body::{self, Body, Collected};
-use super::cleaned::{CleanEmail, Cut, CutReason, Language, MailKind, Note, Zone, ZoneKind};
+use super::cleaned::{CleanEmail, Language, Note, Zone};
 use super::header::{self, Headers};
 use super::mime::{self, Part};
 use super::posted::{CleanOptions, Fields, Posted};
-use super::zones::{self, Context, SubjectKind, Zoned};
-use super::{AlignedText, address, kind, language, normalise};
+use super::zones::{self, Context, SubjectKind};
+use super::{AlignedText, address, attached, cuts, kind, language, normalise};
 
 /// Reads a mail and answers what its sender wrote.
 ///
@@ -37,46 +37,11 @@ fn clean_part(root: &Part<'_>, options: &CleanOptions) -> CleanEmail {
     let passes_on = body.text.is_blank() || zones::subject_kind(stated) == SubjectKind::Forward;
     let subject = AlignedText::identity(stated.unwrap_or_default());
     let mut mail = finish(Mail { headers: &root.headers, root: Some(root), subject, body }, options);
-    if let Some(attached) = attached.filter(|_| passes_on) {
-        pass_on(&mut mail, clean_part(attached, options), options);
+    if let Some(inner) = attached.filter(|_| passes_on) {
+        attached::pass_on(&mut mail, clean_part(inner, options), options);
+        mail.language = detected(&mail.subject, &mail.body, options);
     }
     mail
-}
-
-/// Adds a mail that was forwarded as an attachment, itself cleaned, to the words above it.
-fn pass_on(mail: &mut CleanEmail, inner: CleanEmail, options: &CleanOptions) {
-    mail.forwarded = true;
-    mail.original_from = inner.from;
-    mail.original_subject = Some(inner.subject.text().to_owned());
-    if mail.kind == MailKind::Person {
-        mail.kind = MailKind::Forwarded;
-        mail.kind_evidence = Some("content-type: message/rfc822".to_owned());
-    }
-    if mail.body.is_blank() {
-        mail.body = inner.body;
-        mail.cut = inner.cut;
-        mail.zones = inner.zones;
-        mail.notes.retain(|note| *note != Note::EmptyBody);
-        mail.notes.extend(inner.notes);
-    } else {
-        let shift = mail.body.posted().len() + 1;
-        let moved = |at: usize| at + shift;
-        mail.body.append(&inner.body);
-        mail.cut.extend(inner.cut.iter().map(|cut| Cut { why: cut.why, start: moved(cut.start), end: moved(cut.end) }));
-        mail.zones.extend(inner.zones.iter().map(|zone| Zone {
-            kind: zone.kind,
-            start: moved(zone.start),
-            end: moved(zone.end),
-        }));
-        mail.notes.extend(inner.notes.into_iter().filter(|note| *note != Note::EmptyBody));
-    }
-    mail.attachments += inner.attachments;
-    if mail.body.truncate(options.max_body_bytes) {
-        mail.notes.push(Note::Truncated)
-    }
-    mail.notes.sort();
-    mail.notes.dedup();
-    mail.language = detected(&mail.subject, &mail.body, options);
 }
 
 fn clean_fields(fields: &Fields<'_>, options: &CleanOptions) -> CleanEmail {
@@ -113,7 +78,7 @@ fn finish(mail: Mail<'_, '_>, options: &CleanOptions) -> CleanEmail {
         in_reply: headers.get("in-reply-to").is_some() || headers.get("references").is_some(),
     };
     let zoned = zones::split(text.text(), &marks, context);
-    let kept = kept_ranges(&zoned, options);
+    let kept = cuts::kept_ranges(&zoned, options);
     let mut normal = normalise::body(text.text(), &kept);
     let mut whole = false;
     if normal.is_blank() && !text.is_blank() {
@@ -130,7 +95,7 @@ fn finish(mail: Mail<'_, '_>, options: &CleanOptions) -> CleanEmail {
         .and_then(|forward| forward.subject.clone())
         .or_else(|| forward.and(headers.get("subject")).map(|subject| zones::without_prefix(subject).to_owned()));
     let truncated = notes.contains(&Note::Truncated);
-    let cut = if whole { Vec::new() } else { cuts(&zoned, &text, truncated, options) };
+    let cut = if whole { Vec::new() } else { cuts::cuts(&zoned, &text, truncated, options) };
     let zones = zoned.zones.iter().map(|zone| {
         let Range { start, end } = text.posted_range(zone.range.clone());
         Zone { kind: zone.kind, start, end }
@@ -161,53 +126,4 @@ fn finish(mail: Mail<'_, '_>, options: &CleanOptions) -> CleanEmail {
 fn detected(subject: &AlignedText, body: &AlignedText, options: &CleanOptions) -> Option<Language> {
     let with_subject = || language::detect(&format!("{} {}", subject.text(), body.text()));
     options.detect_language.then(|| language::detect(body.text()).or_else(with_subject)).flatten()
-}
-
-fn kept_ranges(zoned: &Zoned, options: &CleanOptions) -> Vec<Range<usize>> {
-    let switched_on = |kind| is_kept(kind, options);
-    let mut kept = zoned.own.clone();
-    kept.extend(zoned.zones.iter().filter(|zone| switched_on(zone.kind)).map(|zone| zone.range.clone()));
-    kept.sort_by_key(|range| range.start);
-    kept
-}
-
-/// Zones other than the sender's own text that the options keep.
-fn is_kept(kind: ZoneKind, options: &CleanOptions) -> bool {
-    match kind {
-        ZoneKind::Text | ZoneKind::ForwardHeader | ZoneKind::Delimiter => false,
-        ZoneKind::Quote | ZoneKind::QuoteHeader => options.keep_quotes,
-        ZoneKind::Signature | ZoneKind::Disclaimer | ZoneKind::Banner => options.keep_signatures,
-    }
-}
-
-fn cuts(zoned: &Zoned, text: &AlignedText, truncated: bool, options: &CleanOptions) -> Vec<Cut> {
-    let mut cuts: Vec<Cut> = Vec::new();
-    for zone in &zoned.zones {
-        let Some(why) = reason(zone.kind).filter(|_| !is_kept(zone.kind, options)) else {
-            continue;
-        };
-        let Range { start, end } = text.posted_range(zone.range.clone());
-        match cuts.last_mut() {
-            Some(last) if last.why == why && last.end == start => last.end = end,
-            _ => cuts.push(Cut { why, start, end }),
-        }
-    }
-    let end = text.posted().len();
-    let read = text.posted_range(0..text.text().len()).end;
-    if truncated && read < end {
-        cuts.push(Cut { why: CutReason::Limit, start: read, end });
-    }
-    cuts
-}
-
-fn reason(kind: ZoneKind) -> Option<CutReason> {
-    match kind {
-        ZoneKind::Text => None,
-        ZoneKind::Quote | ZoneKind::QuoteHeader => Some(CutReason::Quote),
-        ZoneKind::ForwardHeader => Some(CutReason::ForwardHeader),
-        ZoneKind::Signature => Some(CutReason::Signature),
-        ZoneKind::Disclaimer => Some(CutReason::Disclaimer),
-        ZoneKind::Banner => Some(CutReason::Banner),
-        ZoneKind::Delimiter => Some(CutReason::Delimiter),
-    }
 }

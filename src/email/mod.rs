@@ -16,11 +16,13 @@
 
 mod address;
 mod aligned;
+mod attached;
 mod body;
 mod calendar;
 mod charset;
 mod clean;
 mod cleaned;
+mod cuts;
 mod flowed;
 mod header;
 mod html;
