@@ -10,7 +10,7 @@ use super::simd::{Isa, Kernel, Simd};
 /// Inner dimension walked at a time, so that this part of a panel stays in the first-level cache while all rows pass over it.
 const DEPTH_BLOCK: usize = 384;
 
-/// A matrix laid out for [`Linear`]: panels of adjacent output columns, each `[inputs, panel_width]`.
+/// The weights and bias of a linear layer, the weights in panels of adjacent output columns, each `[inputs, panel_width]`.
 pub(super) struct PackedMatrix {
     panels: AlignedBuffer,
     bias: Vec<f32>,
@@ -56,7 +56,8 @@ impl PackedMatrix {
         &self.bias[index * self.panel_width..][..self.panel_width]
     }
 
-    /// `strip` (`[rows, panel_width]`) = `input` (`[rows, inputs]`) times panel `index`, without the bias.
+    /// `strip` (`[rows, panel_width]`) = `input` (`[rows, inputs]`) times panel `index`, without the bias. `S` is the instruction set
+    /// that the matrix was packed for.
     #[inline(always)]
     pub(super) fn multiply_panel<S: Simd>(&self, simd: S, input: &[f32], index: usize, strip: &mut [f32]) {
         let width = self.panel_width;

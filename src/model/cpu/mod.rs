@@ -1,6 +1,31 @@
-//! The encoder on the CPU, in f32: packed batches without padding, kernels written once and compiled for each instruction set.
+//! The encoder on the CPU: post-norm BERT in f32 on plain slices, over packed batches without padding.
 //!
-//! It computes what `bert_reference.py`-style code computes (post-norm BERT, absolute positions, exact GELU), on plain slices.
+//! [`CpuEncoder`] packs the weights once and computes, [`Scratch`] is the memory that it computes in. Every kernel is written once,
+//! over the vectors of `simd.rs`, and compiled for each instruction set; the one to use is chosen when the encoder is made. Results
+//! depend on neither the other windows of a batch nor the number of threads, to the last bit.
+//!
+//! ```
+//! use postroom::model::cpu::{CpuEncoder, EncoderShape, Scratch};
+//!
+//! // No layers, so five tensors are all: a token's state is the normalised sum of its word, position and type.
+//! let shape = EncoderShape {
+//!     d_model: 2, n_heads: 1, n_layers: 0, d_ff: 8, max_positions: 4, vocab_size: 3, layer_norm_eps: 1e-12,
+//! };
+//! let encoder = CpuEncoder::new(&shape, |name| match name {
+//!     "embeddings.word_embeddings.weight" => Ok(vec![0.0, 1.0, 5.0, 2.0, -1.0, 7.0]),
+//!     "embeddings.position_embeddings.weight" => Ok(vec![0.0; 8]),
+//!     "embeddings.token_type_embeddings.weight" => Ok(vec![0.0; 4]),
+//!     "embeddings.LayerNorm.weight" => Ok(vec![1.0; 2]),
+//!     "embeddings.LayerNorm.bias" => Ok(vec![0.0; 2]),
+//!     other => Err(format!("no tensor {other}")),
+//! })?;
+//!
+//! // Two windows, of one and two tokens, one after another.
+//! let mut scratch = Scratch::new(1);
+//! let hidden_states = encoder.forward(&[1, 0, 2], &[0, 1, 3], &mut scratch);
+//! assert_eq!(hidden_states, [1.0, -1.0, -1.0, 1.0, -1.0, 1.0]);
+//! # Ok::<(), String>(())
+//! ```
 #![expect(
     unsafe_code,
     reason = "vector loads and stores through pointers, and slices shared by threads that write disjoint parts"
