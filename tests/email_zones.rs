@@ -270,6 +270,8 @@ fn words_that_only_look_like_furniture_stay() {
         "If you have received my parcel, please tell me.\n\nThis message is the third one I send you.",
         "Please forward this message to accounts:\n\nInvoice 12 is paid twice.",
         "Caution: the glass door at the external entrance is broken.",
+        "Dear team,\nOn 3 May 2026 I ordered a lamp and on 4 May you wrote:\n\"it ships today\".\nIt did not.",
+        "On 03/05/2026 your driver wrote:\n\nnobody at home\n\nbut we were here all day.",
         "Warning: there is water outside the door!\nPlease come.",
         "The email is about the outside lights.",
         "Diese E-Mail schreibe ich Ihnen außerhalb der Öffnungszeiten.",

@@ -26,6 +26,8 @@ pub(super) struct ReplyHeader {
 const MAX_LINES: usize = 5;
 /// "wrote:" behind the bracket of an address, in any language.
 const MAX_BRACKET_REST: usize = 24;
+/// Longer lines without an address are sentences.
+const MAX_UNCONFIRMED: usize = 120;
 /// Longer than any header.
 const MAX_LENGTH: usize = 500;
 
@@ -49,10 +51,14 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is constant")
 });
 
-/// A date with its year: what a sentence about a driver who "came at 10:30 and wrote:" does not have.
+/// A date with its year. Where neither an address nor a quote confirms a header, it needs this and a time: a
+/// sentence such as "On 3 May 2026 I ordered a lamp, and you wrote:" has not both.
 static FULL_DATE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b(?:19|20)\d\d\b|\b\d{1,4}[./-]\s?\d{1,2}[./-]\s?\d{1,4}\b|\d年").expect("the pattern is constant")
 });
+
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b\d{1,2}[:.h]\d\d\b|\d時").expect("the pattern is constant"));
 
 static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[^\s<>@]@[^\s<>@]+\s?[>)\]]").expect("the pattern is constant"));
@@ -126,7 +132,8 @@ fn is_header(text: &str, quote_follows: bool) -> bool {
         return named || iso.is_some_and(|found| found.as_str().ends_with("GMT")) && text.len() < 100;
     }
     let opened = starts_with_opener(text);
-    if quote_follows || dashed || (colon && (addressed || FULL_DATE.is_match(text))) {
+    let dated = || FULL_DATE.is_match(text) && TIME.is_match(text) && text.len() < MAX_UNCONFIRMED;
+    if quote_follows || dashed || (colon && (addressed || dated())) {
         return addressed || date < 40 || opened;
     }
     opened && addressed && text.ends_with("wrote")
