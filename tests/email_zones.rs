@@ -272,6 +272,7 @@ fn words_that_only_look_like_furniture_stay() {
         "Caution: the glass door at the external entrance is broken.",
         "Dear team,\nOn 3 May 2026 I ordered a lamp and on 4 May you wrote:\n\"it ships today\".\nIt did not.",
         "On 03/05/2026 your driver wrote:\n\nnobody at home\n\nbut we were here all day.",
+        "You told me to reply above this line but it does not work.\nPlease help.",
         "Warning: there is water outside the door!\nPlease come.",
         "The email is about the outside lights.",
         "Diese E-Mail schreibe ich Ihnen außerhalb der Öffnungszeiten.",
@@ -383,6 +384,8 @@ fn reply_markers_of_helpdesks_cut_what_is_below() {
         "##- Veuillez répondre au-dessus de cette ligne -##",
         "----- Antwort bitte über dieser Zeile -----",
         "## この行より上に返信してください ##",
+        "Please reply above this line to add a comment",
+        "-- please write your reply above\nthis line --",
     ] {
         let mail = plain(
             Some("Re: [12] Lamp"),

@@ -19,6 +19,8 @@ pub(super) enum Marker {
     Original,
 }
 
+/// "Please " and the like may stand before "reply above this line".
+const MAX_BEFORE: usize = 8;
 /// Longer lines are prose that mentions a forwarded message.
 const MAX_MARKER: usize = 120;
 
@@ -90,18 +92,19 @@ static ABOVE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?i){}", phrases.join("|"))).expect("the pattern is constant")
 });
 
-/// Whether the line, or it and the next one that the client wrapped, asks to reply above it. The phrase starts
-/// near the front of the line: helpdesks put little before it, sentences that mention it do.
+/// Whether the line, or it and the next one that the client wrapped, asks to reply above it. Helpdesks decorate the
+/// phrase or give it the whole line; a sentence that mentions it does neither.
 pub(super) fn asks_to_reply_above(lines: &[Line<'_>], index: usize) -> bool {
-    let Some(line) = lines.get(index).filter(|line| line.text.len() < 200) else {
-        return false;
+    let Some(line) = lines.get(index).filter(|line| line.text.len() < 200) else { return false };
+    let asks = |text: &str| {
+        ABOVE.find(text).is_some_and(|found| {
+            let decorated = !text.starts_with(char::is_alphabetic);
+            let alone = found.start() <= MAX_BEFORE || !text[found.end()..].contains(char::is_alphabetic);
+            found.start() < line.text.len().min(60) && (decorated || alone)
+        })
     };
-    let starts_early = |text: &str| ABOVE.find(text).is_some_and(|found| found.start() < line.text.len().min(60));
     let next = lines.get(index + 1).filter(|next| next.depth == line.depth && (1..100).contains(&next.text.len()));
-    match next {
-        Some(next) => starts_early(&format!("{} {}", line.text, next.text)),
-        None => starts_early(line.text),
-    }
+    asks(line.text) || next.is_some_and(|next| asks(&format!("{} {}", line.text, next.text)))
 }
 
 #[cfg(test)]
