@@ -98,11 +98,14 @@ impl Scripts {
         };
         let east_asian = self.han + self.kana + self.hangul;
         if east_asian >= 4 && east_asian * 3 > self.latin {
-            return match () {
-                () if self.hangul * 2 > east_asian => confident("ko", east_asian),
-                () if self.kana * 10 > east_asian => confident("ja", east_asian),
-                () => confident("zh", east_asian),
+            let code = if self.hangul * 2 > east_asian {
+                "ko"
+            } else if self.kana * 10 > east_asian {
+                "ja"
+            } else {
+                "zh"
             };
+            return confident(code, east_asian);
         }
         let (index, &count) = self.others.iter().enumerate().max_by_key(|(_, count)| **count)?;
         (count >= 4 && count * 2 > self.letters).then_some(())?;
