@@ -273,6 +273,7 @@ fn words_that_only_look_like_furniture_stay() {
         "Dear team,\nOn 3 May 2026 I ordered a lamp and on 4 May you wrote:\n\"it ships today\".\nIt did not.",
         "On 03/05/2026 your driver wrote:\n\nnobody at home\n\nbut we were here all day.",
         "You told me to reply above this line but it does not work.\nPlease help.",
+        "You have a new message from the website.\n\nFrom: Ann <ann@x.example>\nDate: 3 May 2026 10:12\nSubject: Lamp\nMessage: my lamp is broken",
         "Warning: there is water outside the door!\nPlease come.",
         "The email is about the outside lights.",
         "Diese E-Mail schreibe ich Ihnen außerhalb der Öffnungszeiten.",

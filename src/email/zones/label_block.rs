@@ -96,6 +96,11 @@ fn next_label(lines: &[Line<'_>], from: usize, depth: usize) -> Option<usize> {
 }
 
 impl LabelBlock {
+    /// Whether the block names a recipient.
+    pub(super) fn has_recipient(&self) -> bool {
+        self.fields.contains(&Field::To)
+    }
+
     /// A block that an HTML element marks but whose labels are in no table.
     pub(super) fn unread(end: usize) -> Self {
         Self { end, ..Self::default() }

@@ -163,6 +163,11 @@ impl<'l, 't> Scan<'l, 't> {
 
     fn header_block(&mut self, at: usize) -> Option<usize> {
         let block = label_block::read(self.lines, at, false)?;
+        // A web form lists a sender, a date and a subject too, but to nobody.
+        let new_mail = self.context.subject == SubjectKind::Other && !self.context.in_reply;
+        if new_mail && self.own_text && !block.has_recipient() {
+            return None;
+        }
         self.block_found(at, block)
     }
 
