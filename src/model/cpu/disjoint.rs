@@ -21,6 +21,10 @@ impl<'a> DisjointSlice<'a> {
         Self { start: slice.as_mut_ptr(), len: slice.len(), borrow: PhantomData }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The values `start..start + len`.
     ///
     /// # Safety

@@ -84,75 +84,97 @@ impl CpuEncoder {
         scratch: &'s mut Scratch,
         maps: &mut [WindowMap<'_>],
     ) -> &'s [f32] {
-        let EncoderShape { d_model, n_heads, .. } = self.shape;
-        let n_tokens = input_ids.len();
-        let width = head_width(self.isa, &self.shape);
         let Scratch { positions, hidden_states, queries_keys_values, context, workers } = scratch;
-
+        let (d_model, n_tokens) = (self.shape.d_model, input_ids.len());
+        let head_columns = self.shape.n_heads * head_width(self.isa, &self.shape);
         self.set_positions(window_offsets, n_tokens, positions);
-        let hidden_states = hidden_states.at_least(n_tokens * d_model);
-        let queries_keys_values = queries_keys_values.at_least(3 * n_heads * n_tokens * width);
-        let context = context.at_least(n_tokens * d_model);
-        let block_rows = self.block_rows(n_tokens, workers.len());
-        let n_blocks = n_tokens.div_ceil(block_rows);
 
-        for layer in 0..=self.weights.layers.len() {
-            let rows = DisjointSlice::new(hidden_states);
-            let heads = DisjointSlice::new(queries_keys_values);
-            for_each_task(workers, n_blocks, |index, worker| {
-                let block = index * block_rows..n_tokens.min((index + 1) * block_rows);
-                // SAFETY: blocks do not overlap.
-                let hidden_states = unsafe { rows.range(block.start * d_model, block.len() * d_model) };
-                self.isa.run(Block {
-                    encoder: self,
-                    layer,
-                    input_ids: &input_ids[block.clone()],
-                    positions: &positions[block.clone()],
-                    context: &context[block.start * d_model..block.end * d_model],
-                    hidden_states,
-                    heads: HeadRows { heads, width, tokens: n_tokens, first: block.start },
-                    worker,
-                });
-            });
-            if layer == self.weights.layers.len() {
-                break;
-            }
-            let mut wanted: Vec<_> = maps.iter_mut().filter(|map| map.layer == layer).collect();
-            let wanted: Vec<_> = wanted.iter_mut().map(|map| (map.window, DisjointSlice::new(map.weights))).collect();
-            let queries_keys_values = &*queries_keys_values;
-            let context = DisjointSlice::new(context);
-            for_each_task(workers, (window_offsets.len() - 1) * n_heads, |index, worker| {
-                let (window, head) = (index / n_heads, index % n_heads);
-                let tokens = window_offsets[window]..window_offsets[window + 1];
-                let rows_of = |part: usize| {
-                    let first = (part * n_heads + head) * n_tokens;
-                    &queries_keys_values[(first + tokens.start) * width..(first + tokens.end) * width]
-                };
-                let panel_width = self.isa.panel_width();
-                let values = (2 * n_heads + head) * n_tokens * width + tokens.start * panel_width;
-                let map_len = tokens.len() * tokens.len();
-                let weights = wanted.iter().find(|(wanted, _)| *wanted == window).map(|(_, weights)| {
-                    // SAFETY: each head of a window is one task and has a part of its own.
-                    unsafe { weights.range(head * map_len, map_len) }
-                });
-                self.isa.run(HeadAttention {
-                    queries: rows_of(0),
-                    keys: rows_of(1),
-                    values: &queries_keys_values[values..],
-                    values_stride: n_tokens * panel_width,
-                    width,
-                    d_k: self.shape.d_k(),
-                    context: ContextColumns {
-                        rows: context,
-                        start: tokens.start * d_model + head * self.shape.d_k(),
-                        stride: d_model,
-                    },
-                    weights,
-                    scratch: &mut worker.attention,
-                });
-            });
+        let batch = Batch { input_ids, positions, window_offsets };
+        let mut activations = Activations {
+            hidden_states: hidden_states.at_least(n_tokens * d_model),
+            queries_keys_values: queries_keys_values.at_least(3 * n_tokens * head_columns),
+            context: context.at_least(n_tokens * d_model),
+        };
+        for layer in 0..self.weights.layers.len() {
+            self.pass_blocks(layer, &batch, &mut activations, workers);
+            self.attend(&batch, &mut activations, workers, maps.iter_mut().filter(|map| map.layer == layer));
         }
-        hidden_states
+        self.pass_blocks(self.weights.layers.len(), &batch, &mut activations, workers);
+        activations.hidden_states
+    }
+
+    /// Everything before the attention of layer `layer`, or after the last one: one task for each block of rows.
+    fn pass_blocks(
+        &self,
+        layer: usize,
+        batch: &Batch<'_>,
+        activations: &mut Activations<'_>,
+        workers: &mut [WorkerScratch],
+    ) {
+        let (d_model, n_tokens) = (self.shape.d_model, batch.input_ids.len());
+        let block_rows = self.block_rows(n_tokens, workers.len());
+        let rows = DisjointSlice::new(activations.hidden_states);
+        let heads = DisjointSlice::new(activations.queries_keys_values);
+        let context = &*activations.context;
+        for_each_task(workers, n_tokens.div_ceil(block_rows), |index, worker| {
+            let block = index * block_rows..n_tokens.min((index + 1) * block_rows);
+            // SAFETY: blocks do not overlap.
+            let hidden_states = unsafe { rows.range(block.start * d_model, block.len() * d_model) };
+            let width = head_width(self.isa, &self.shape);
+            self.isa.run(Block {
+                encoder: self,
+                layer,
+                input_ids: &batch.input_ids[block.clone()],
+                positions: &batch.positions[block.clone()],
+                context: &context[block.start * d_model..block.end * d_model],
+                hidden_states,
+                heads: HeadRows { heads, width, tokens: n_tokens, first: block.start },
+                worker,
+            });
+        });
+    }
+
+    /// The attention of one layer, whose `maps` are wanted: one task for each head of each window.
+    fn attend<'a, 'm: 'a>(
+        &self,
+        batch: &Batch<'_>,
+        activations: &mut Activations<'_>,
+        workers: &mut [WorkerScratch],
+        maps: impl Iterator<Item = &'a mut WindowMap<'m>>,
+    ) {
+        let EncoderShape { d_model, n_heads, .. } = self.shape;
+        let (d_k, width, panel_width) = (self.shape.d_k(), head_width(self.isa, &self.shape), self.isa.panel_width());
+        let n_tokens = batch.input_ids.len();
+        let maps: Vec<_> = maps.map(|map| (map.window, DisjointSlice::new(map.weights))).collect();
+        for (window, weights) in &maps {
+            let n_tokens = batch.window_offsets[window + 1] - batch.window_offsets[*window];
+            assert_eq!(weights.len(), n_heads * n_tokens * n_tokens, "the size of a map of window {window}");
+        }
+        let context = DisjointSlice::new(activations.context);
+        let queries_keys_values = &*activations.queries_keys_values;
+        for_each_task(workers, (batch.window_offsets.len() - 1) * n_heads, |index, worker| {
+            let (window, head) = (index / n_heads, index % n_heads);
+            let tokens = batch.window_offsets[window]..batch.window_offsets[window + 1];
+            // Each part is a matrix of all tokens; see `HeadRows`.
+            let [queries, keys, values] = [0, 1, 2].map(|part| (part * n_heads + head) * n_tokens * width);
+            let rows_at = |start: usize| &queries_keys_values[start + tokens.start * width..start + tokens.end * width];
+            let map_len = tokens.len() * tokens.len();
+            let weights = maps.iter().find(|(wanted, _)| *wanted == window).map(|(_, weights)| {
+                // SAFETY: each head of a window is one task and has a part of its own.
+                unsafe { weights.range(head * map_len, map_len) }
+            });
+            self.isa.run(HeadAttention {
+                queries: rows_at(queries),
+                keys: rows_at(keys),
+                values: &queries_keys_values[values + tokens.start * panel_width..],
+                values_stride: n_tokens * panel_width,
+                width,
+                d_k,
+                context: ContextColumns { rows: context, start: tokens.start * d_model + head * d_k, stride: d_model },
+                weights,
+                scratch: &mut worker.attention,
+            });
+        });
     }
 
     /// Each token's position in its window.
@@ -172,6 +194,26 @@ impl CpuEncoder {
         let rounds = n_tokens.div_ceil(BLOCK_ROWS * n_threads).max(1);
         n_tokens.div_ceil(rounds * n_threads).next_multiple_of(self.isa.tile_rows()).clamp(1, BLOCK_ROWS)
     }
+}
+
+/// What the caller asks for, with what follows from it.
+struct Batch<'a> {
+    /// `[tokens]`
+    input_ids: &'a [u32],
+    /// `[tokens]`: of each token in its window.
+    positions: &'a [u32],
+    /// `[windows + 1]`
+    window_offsets: &'a [usize],
+}
+
+/// The matrices of the whole batch.
+struct Activations<'a> {
+    /// `[tokens, d_model]`
+    hidden_states: &'a mut [f32],
+    /// As [`HeadRows`] describes.
+    queries_keys_values: &'a mut [f32],
+    /// `[tokens, d_model]`
+    context: &'a mut [f32],
 }
 
 /// What a block of rows goes through before the attention of layer `layer`.

@@ -10,7 +10,7 @@ pub struct Scratch {
     pub(super) positions: Vec<u32>,
     /// `[tokens, d_model]`
     pub(super) hidden_states: AlignedBuffer,
-    /// `[3 * n_heads, tokens, head_width]`: every head's queries, then keys, then values.
+    /// `3 * n_heads` matrices of `[tokens, head_width]`: see [`HeadRows`](super::linear::HeadRows).
     pub(super) queries_keys_values: AlignedBuffer,
     /// `[tokens, d_model]`
     pub(super) context: AlignedBuffer,
