@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Our encoder and ONNX Runtime in turn, in one run: A B A B, CPU time of one thread.
 
-    python benches/peers/compare.py --ours "target/release/encoder-peer" --model encoder.onnx [--rounds 15]
+    cargo build --release --bench encoder_peer   # prints where the program is
+    python benches/peers/compare.py --ours target/release/deps/encoder_peer-HASH --model encoder.onnx [--rounds 15]
 
 Both peers are started once, warmed and then asked in turn, each for about a second; on a busy machine the two of a round see the
 same neighbours, so the ratio of a round is steadier than either time. Prints for each shape the medians, the median ratio
