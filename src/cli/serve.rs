@@ -8,7 +8,8 @@ use clap::Args;
 use super::common::{ModelArgs, load};
 use crate::config::Overrides;
 use crate::routing::RoutingService;
-use crate::{server, shutdown};
+use crate::server;
+use crate::shutdown;
 
 /// Arguments of `postroom serve`.
 #[derive(Debug, Args)]
