@@ -48,8 +48,9 @@ def main():
         window = ids[: tokens - 1] + [102] if tokens > 1 else ids[:1]
         hidden, maps = encoder(window)
         rows = rows_of(tokens)
-        tensors[f"{tokens}.hidden"] = hidden[rows].astype(np.float32)
-        tensors[f"{tokens}.maps"] = np.stack(maps)[:, :, rows, :].astype(np.float32)
+        # safetensors writes memory as it lies: indexing leaves axes in another order.
+        tensors[f"{tokens}.hidden"] = np.ascontiguousarray(hidden[rows], np.float32)
+        tensors[f"{tokens}.maps"] = np.ascontiguousarray(np.stack(maps)[:, :, rows, :], np.float32)
         texts.append({"tokens": tokens, "input_ids": window, "rows": rows})
     os.makedirs(OUT, exist_ok=True)
     save_file(tensors, os.path.join(OUT, "encoder.safetensors"))
