@@ -24,7 +24,7 @@ FROM debian:bookworm-slim
 LABEL org.opencontainers.image.title="postroom" \
       org.opencontainers.image.description="Routes support email to the queue that must act" \
       org.opencontainers.image.licenses="Apache-2.0"
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin postroom
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin postroom
 COPY --from=build /build/target/release/postroom /usr/bin/postroom
 COPY config/default.toml /etc/postroom/default.toml
 COPY models /usr/share/postroom/models

@@ -85,9 +85,10 @@ where
     Ok(())
 }
 
-/// Touches every weight once, so that the first caller does not wait for the disk.
+/// Touches every weight and builds every pattern once, so that the first caller waits for neither.
 async fn first_forward(service: &Arc<RoutingService>) -> Result<(), ServerError> {
-    let fields = MailFields { text: Some("Where is my order?".to_owned()), ..MailFields::default() };
+    let text = "Where is my order?\n\nOn Mon, 5 Jan 2026 at 10:12, Desk <desk@example.org> wrote:\n> It left today.\n";
+    let fields = MailFields { text: Some(text.to_owned()), ..MailFields::default() };
     let mail = Mail { id: Some("first".to_owned()), content: MailContent::Fields(fields) };
     service.route(mail).await.map(drop).map_err(ServerError::FirstForward)
 }
