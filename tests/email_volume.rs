@@ -7,8 +7,6 @@
 //! POSTROOM_SPAM_ASSASSIN=$PWD/package cargo test --release --test email_volume -- --nocapture
 //! ```
 
-#![expect(clippy::print_stdout, reason = "the figures are its output")]
-
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
