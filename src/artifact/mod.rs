@@ -7,12 +7,14 @@ mod checksum;
 mod encoder_dir;
 mod manifest;
 mod router_dir;
+mod search;
 mod weights;
 
 pub use checksum::sha256_file;
 pub use encoder_dir::EncoderDir;
 pub use manifest::{Calibration, EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
 pub use router_dir::{HeadTensors, Router, RouterInfo, find_encoder, load_router, save_router, write_card};
+pub use search::find_model;
 pub use weights::Weights;
 
 use std::path::{Path, PathBuf};

@@ -7,9 +7,9 @@ use candle_core::{DType, Device};
 use serde::Deserialize;
 
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
-use super::manifest::{Calibration, EncoderReference, Manifest, ROUTER_SCHEMA};
+use super::manifest::{Calibration, Manifest, ROUTER_SCHEMA};
 use super::weights::Weights;
-use super::{ArtifactError, checksum};
+use super::{ArtifactError, checksum, search};
 use crate::collate::Pooling;
 use crate::model::{Classifier, EncoderConfig, Head};
 use crate::queues::{Queue, QueueSet, slug};
@@ -73,7 +73,7 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
     let manifest = read_manifest(manifest_path)?;
     let queues = QueueSet::new(manifest.queues)
         .map_err(|source| ArtifactError::Queues { path: manifest_path.to_owned(), source })?;
-    let encoder_dir = EncoderDir::open(&find_encoder(path, &manifest.encoder)?, &manifest.encoder.sha256)?;
+    let encoder_dir = EncoderDir::open(&find_encoder(path, &manifest.encoder.name)?, &manifest.encoder.sha256)?;
     manifest
         .windows
         .check(encoder_dir.config.max_positions)
@@ -131,22 +131,20 @@ fn check_calibration(path: &Path, calibration: &Calibration) -> Result<(), Artif
     Ok(())
 }
 
-/// The encoder's directory: inside the router's, or beside it.
+/// The encoder's directory: inside the router's, beside it, or where models are looked for otherwise.
 ///
 /// # Errors
 /// [`ArtifactError::NoEncoder`] naming where it was looked for.
-pub fn find_encoder(router: &Path, encoder: &EncoderReference) -> Result<PathBuf, ArtifactError> {
+pub fn find_encoder(router: &Path, encoder: &str) -> Result<PathBuf, ArtifactError> {
     // A name is one plain path component: `..` or an absolute path would reach outside the model directories.
-    let plain = Path::new(&encoder.name).components().count() == 1 && slug(&encoder.name) == encoder.name;
-    let canonical = router.canonicalize().map_err(ArtifactError::read(router))?;
-    let searched: Vec<PathBuf> = [Some(canonical.as_path()), canonical.parent()]
-        .into_iter()
-        .flatten()
-        .map(|folder| folder.join(&encoder.name))
-        .collect();
+    let plain = Path::new(encoder).components().count() == 1 && slug(encoder) == encoder;
+    // The real place of a router behind a link; a router that is still to be written has none.
+    let router = router.canonicalize().unwrap_or_else(|_| router.to_owned());
+    let folders = [Some(router.as_path()), router.parent()].into_iter().flatten().map(Path::to_owned);
+    let searched: Vec<PathBuf> = folders.chain(search::model_folders()).map(|folder| folder.join(encoder)).collect();
     match searched.iter().find(|path| plain && path.is_dir()) {
         Some(found) => Ok(found.clone()),
-        None => Err(ArtifactError::NoEncoder { name: encoder.name.clone(), searched }),
+        None => Err(ArtifactError::NoEncoder { name: encoder.to_owned(), searched }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What several commands share: where models are found, threads, progress.
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -9,10 +9,10 @@ use candle_core::DType;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::artifact::{Router, load_router};
+use crate::artifact::{Router, find_model, load_router};
 use crate::config::{Config, ModelConfig, Overrides, environment};
 use crate::inference::DeviceChoice;
-use crate::telemetry;
+use crate::telemetry::{self, TelemetryConfig};
 
 /// Which settings, which router, on what. A flag wins over the environment, that over the file.
 #[derive(Debug, Clone, Args)]
@@ -32,13 +32,26 @@ pub(super) struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// The settings in force, with the log started; `more` adds flags of one command.
+    /// The settings of a command that answers and ends: its log says only what went wrong, unless the settings say more.
+    pub(super) fn quiet_config(&self) -> anyhow::Result<Config> {
+        let config = self.read(&Overrides::default())?;
+        let usual = TelemetryConfig::default();
+        let quiet = TelemetryConfig { log: "warn".to_owned(), ..config.telemetry.clone() };
+        telemetry::init(if config.telemetry.log == usual.log { &quiet } else { &config.telemetry })?;
+        Ok(config)
+    }
+
+    /// The settings of the service, with the log started; `more` adds its flags.
     pub(super) fn config(&self, more: &Overrides) -> anyhow::Result<Config> {
-        let overrides =
-            Overrides { router: self.router.clone(), device: self.device, threads: self.threads, ..more.clone() };
-        let config = Config::load(self.config.as_deref(), environment(), &overrides)?;
+        let config = self.read(more)?;
         telemetry::init(&config.telemetry)?;
         Ok(config)
+    }
+
+    fn read(&self, more: &Overrides) -> anyhow::Result<Config> {
+        let overrides =
+            Overrides { router: self.router.clone(), device: self.device, threads: self.threads, ..more.clone() };
+        Ok(Config::load(self.config.as_deref(), environment(), &overrides)?)
     }
 }
 
@@ -46,7 +59,7 @@ impl ModelArgs {
 pub(super) fn load(config: &ModelConfig) -> anyhow::Result<Router> {
     set_threads(config.threads)?;
     let device = config.device.open()?;
-    let router = load_router(&find(&config.router), DType::F32, &device)?;
+    let router = load_router(&find_model(&config.router), DType::F32, &device)?;
     if !router.info.unknown_tensors.is_empty() {
         tracing::warn!(tensors = ?router.info.unknown_tensors, "the encoder's file holds tensors that nobody reads");
     }
@@ -69,20 +82,6 @@ pub(super) fn set_threads(threads: usize) -> anyhow::Result<()> {
         .thread_name(|index| format!("compute-{index}"))
         .build_global()
         .context("cannot start the network's threads")
-}
-
-/// A relative path as it stands, else beside the program, else in /usr/share/postroom; where it is in none, as it stands,
-/// so that the error names what was asked for.
-pub(super) fn find(path: &Path) -> PathBuf {
-    if path.is_absolute() || path.exists() {
-        return path.to_owned();
-    }
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(path)));
-    [beside, Some(Path::new("/usr/share/postroom").join(path))]
-        .into_iter()
-        .flatten()
-        .find(|candidate| candidate.exists())
-        .unwrap_or_else(|| path.to_owned())
 }
 
 /// A progress bar on a terminal, a line now and then elsewhere.
@@ -110,7 +109,8 @@ impl Progress {
         self.bar.set_position(done as u64);
         if self.plain && (done == all || self.told.elapsed() > Duration::from_secs(10)) {
             self.told = std::time::Instant::now();
-            tracing::info!(done, all, "{}", self.what);
+            // Where standard error is closed there is nobody to tell.
+            let _ = writeln!(std::io::stderr().lock(), "{}: {done} of {all}", self.what);
         }
         if done == all {
             self.bar.finish();

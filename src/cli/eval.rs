@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::common::{ModelArgs, Progress, load};
-use crate::config::Overrides;
 use crate::dataset::read_jsonl;
 use crate::evaluation::{Evaluation, evaluate};
 
@@ -24,7 +23,7 @@ pub(super) struct EvalArgs {
 }
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
-    let config = args.model.config(&Overrides::default())?;
+    let config = args.model.quiet_config()?;
     let examples = read_jsonl(&args.data, None)?;
     let router = load(&config.model)?;
     let mut progress = Progress::new("judging");

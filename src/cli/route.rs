@@ -5,7 +5,6 @@ use clap::Args;
 use super::common::{ModelArgs, load};
 use super::heatmap;
 use super::input::InputArgs;
-use crate::config::Overrides;
 use crate::explain::{Heads, Layers, Reduce, Rows, Special};
 use crate::routing::{AttentionRequest, Decision, Outcome, RoutingService};
 
@@ -25,7 +24,7 @@ pub(super) struct RouteArgs {
 }
 
 pub(super) fn route(args: &RouteArgs) -> anyhow::Result<()> {
-    let config = args.model.config(&Overrides::default())?;
+    let config = args.model.quiet_config()?;
     let mail = args.input.read()?;
     let service = RoutingService::start(load(&config.model)?, config.routing)?;
     let decision = block_on(service.route(mail))??;
@@ -94,7 +93,7 @@ fn parse_word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 pub(super) fn attend(args: &AttendArgs) -> anyhow::Result<()> {
-    let config = args.model.config(&Overrides::default())?;
+    let config = args.model.quiet_config()?;
     let mail = args.input.read()?;
     let service = RoutingService::start(load(&config.model)?, config.routing)?;
     let request = AttentionRequest {

@@ -9,10 +9,10 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::card;
-use super::common::{Progress, find, set_threads};
+use super::common::{Progress, set_threads};
 use crate::artifact::{
-    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, load_router, save_router,
-    sha256_file, write_card,
+    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, find_encoder, find_model,
+    load_router, save_router, sha256_file, write_card,
 };
 use crate::dataset::read_jsonl;
 use crate::evaluation::evaluate;
@@ -66,13 +66,15 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         Some(path) => read_toml(path)?,
         None => TrainingConfig::default(),
     };
-    telemetry::init(&TelemetryConfig::default())?;
+    telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
     let examples = read_jsonl(&args.data, args.group_from_id)?;
     set_threads(args.threads)?;
     let device = args.device.open()?;
-    let encoder_path = find(&args.encoder);
+    let encoder_path = find_model(&args.encoder);
     let encoder_dir = EncoderDir::open(&encoder_path, &BTreeMap::new())?;
     config.windows.check(encoder_dir.config.max_positions)?;
+    // Minutes of training are lost if the router does not find its encoder afterwards.
+    find_encoder(&args.out, &name_of(&encoder_path))?;
     let encoder = encoder_dir.batch_encoder(DType::F32, &device)?;
 
     let backbone = Backbone { encoder: &encoder, tokenizer: &encoder_dir.tokenizer };
@@ -102,6 +104,11 @@ fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     toml::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
 }
 
+/// The last component of a path.
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
 /// Takes over names and descriptions; a queue in the file that no mail is labelled with is an error, not a silent gap.
 fn describe(queues: &mut [Queue], described: Vec<Queue>, path: &Path) -> anyhow::Result<()> {
     for description in described {
@@ -120,16 +127,15 @@ fn manifest(
     encoder: &Path,
     mails: usize,
 ) -> anyhow::Result<Manifest> {
-    let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let mut sha256 = BTreeMap::new();
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
         sha256.insert(file.to_owned(), sha256_file(&encoder.join(file))?);
     }
     Ok(Manifest {
         schema: ROUTER_SCHEMA.to_owned(),
-        name: name(&args.out),
+        name: name_of(&args.out),
         version: String::new(),
-        encoder: EncoderReference { name: name(encoder), sha256 },
+        encoder: EncoderReference { name: name_of(encoder), sha256 },
         files: RouterFiles { head: String::new() },
         queues: trained.queues.clone(),
         languages: config.languages.clone(),
@@ -137,7 +143,7 @@ fn manifest(
         pooling: config.pooling,
         calibration: trained.calibration,
         provenance: Provenance {
-            data: name(&args.data),
+            data: name_of(&args.data),
             data_sha256: sha256_file(&args.data)?,
             mails,
             seed: config.seed,
