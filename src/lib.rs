@@ -13,6 +13,7 @@ pub mod email;
 pub mod evaluation;
 pub mod explain;
 pub mod inference;
+pub mod lexical;
 pub mod metrics;
 pub mod model;
 pub mod queues;

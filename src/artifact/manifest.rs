@@ -58,6 +58,9 @@ pub struct RouterFiles {
     /// SHA-256 of `head.safetensors`.
     #[serde(rename = "head.safetensors")]
     pub head: String,
+    /// SHA-256 of `lexical.safetensors`, where the router counts words too.
+    #[serde(rename = "lexical.safetensors", default, skip_serializing_if = "Option::is_none")]
+    pub lexical: Option<String>,
 }
 
 /// From logits to a decision.
@@ -92,6 +95,10 @@ pub struct Provenance {
 pub struct Figures {
     /// Share of held-out mails sent to the right queue when every mail is routed.
     pub accuracy: f64,
+    /// The same for the encoder's head without the words.
+    pub accuracy_encoder_alone: f64,
+    /// The same for word counts without the encoder: the baseline.
+    pub accuracy_words_alone: f64,
     /// Share of held-out mails at or above the threshold.
     pub coverage: f64,
     /// Share of those that went to the right queue.

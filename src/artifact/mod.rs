@@ -5,6 +5,7 @@
 
 mod checksum;
 mod encoder_dir;
+mod lexical_file;
 mod manifest;
 mod router_dir;
 mod search;
@@ -13,7 +14,9 @@ mod weights;
 pub use checksum::sha256_file;
 pub use encoder_dir::EncoderDir;
 pub use manifest::{Calibration, EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
-pub use router_dir::{HeadTensors, Router, RouterInfo, find_encoder, load_router, save_router, write_card};
+pub use router_dir::{
+    HeadTensors, Router, RouterInfo, RouterTensors, find_encoder, load_router, save_router, word_logits, write_card,
+};
 pub use search::find_model;
 pub use weights::Weights;
 

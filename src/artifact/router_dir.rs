@@ -9,11 +9,12 @@ use serde::Deserialize;
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
 use super::manifest::{Calibration, Manifest, ROUTER_SCHEMA};
 use super::weights::Weights;
-use super::{ArtifactError, checksum, search};
+use super::{ArtifactError, checksum, lexical_file, search};
 use crate::collate::Pooling;
+use crate::lexical::Lexical;
 use crate::model::{Classifier, EncoderConfig, Head};
 use crate::queues::{Queue, QueueSet, slug};
-use crate::tokenizer::{EmailTokenizer, WindowConfig};
+use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
 
 const MANIFEST: &str = "router.json";
 const HEAD: &str = "head.safetensors";
@@ -52,6 +53,22 @@ pub struct Router {
     pub tokenizer: EmailTokenizer,
     /// Its network, on the device it was loaded for.
     pub classifier: Classifier,
+    /// Its word counts, whose logits are added to the network's.
+    pub lexical: Option<Lexical>,
+}
+
+impl Router {
+    /// What the words of a mail add to the network's logits, one number per queue.
+    #[must_use]
+    pub fn word_logits(&self, mail: &EncodedEmail) -> Vec<f32> {
+        word_logits(self.lexical.as_ref(), mail, self.info.queues.len())
+    }
+}
+
+/// What the words of a mail add to the network's logits; nothing where the router does not count words.
+#[must_use]
+pub fn word_logits(lexical: Option<&Lexical>, mail: &EncodedEmail, n_queues: usize) -> Vec<f32> {
+    lexical.map_or_else(|| vec![0.0; n_queues], |lexical| lexical.logits(mail))
 }
 
 /// Loads the router in `path`: one of ours (`router.json`), or a `BertForSequenceClassification` of Hugging Face's layout.
@@ -89,6 +106,10 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
         device,
     )?;
     let head = Head::load_normalized(d_model, queues.len(), &head_weights).map_err(ArtifactError::model(path))?;
+    let lexical = match &manifest.files.lexical {
+        Some(sha256) => Some(lexical_file::read(&path.join(lexical_file::NAME), sha256, queues.len())?),
+        None => None,
+    };
     let encoder = encoder_dir.batch_encoder(dtype, device)?;
     Ok(Router {
         info: RouterInfo {
@@ -105,6 +126,7 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
         },
         tokenizer: encoder_dir.tokenizer,
         classifier: Classifier::new(encoder, head),
+        lexical,
     })
 }
 
@@ -203,6 +225,7 @@ fn load_hugging_face(path: &Path, dtype: DType, device: &Device) -> Result<Route
         },
         tokenizer: dir.tokenizer,
         classifier: Classifier::new(encoder, head),
+        lexical: None,
     })
 }
 
@@ -241,12 +264,26 @@ impl HeadTensors {
     }
 }
 
+/// The tensors of a router.
+#[derive(Debug, Clone, Copy)]
+pub struct RouterTensors<'a> {
+    /// The head on the encoder.
+    pub head: &'a HeadTensors,
+    /// The word counts, where there are some.
+    pub lexical: Option<&'a Lexical>,
+}
+
 /// Writes a router's directory whole: aside, flushed to disk, then renamed over the old one. A crash or a full disk on
 /// the way leaves the old router as it was. `manifest.files` and `manifest.version` are filled in here.
 ///
 /// # Errors
 /// [`ArtifactError::Write`].
-pub fn save_router(path: &Path, mut manifest: Manifest, head: &HeadTensors, card: &str) -> Result<(), ArtifactError> {
+pub fn save_router(
+    path: &Path,
+    mut manifest: Manifest,
+    tensors: RouterTensors<'_>,
+    card: &str,
+) -> Result<(), ArtifactError> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -254,8 +291,14 @@ pub fn save_router(path: &Path, mut manifest: Manifest, head: &HeadTensors, card
     std::fs::create_dir_all(parent).map_err(ArtifactError::write(parent))?;
     let aside = tempfile::Builder::new().prefix(".router-").tempdir_in(parent).map_err(ArtifactError::write(parent))?;
 
-    let head = head.to_safetensors().map_err(|source| ArtifactError::damaged(&path.join(HEAD), source))?;
+    let head = tensors.head.to_safetensors().map_err(|source| ArtifactError::damaged(&path.join(HEAD), source))?;
     manifest.files.head = checksum::sha256(&head);
+    if let Some(lexical) = tensors.lexical {
+        let file = aside.path().join(lexical_file::NAME);
+        let bytes = lexical_file::bytes(lexical).map_err(|source| ArtifactError::damaged(&file, source))?;
+        manifest.files.lexical = Some(checksum::sha256(&bytes));
+        write_flushed(&file, &bytes)?;
+    }
     manifest.version = version(&manifest)?;
     let json = serde_json::to_string_pretty(&manifest)
         .map_err(|source| ArtifactError::damaged(&path.join(MANIFEST), source))?;

@@ -76,6 +76,21 @@ impl Weights {
             .map_err(|source| ArtifactError::damaged(&self.path, source))
     }
 
+    /// The values of one list of unsigned 32-bit integers.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Damaged`] where it is missing or of another type.
+    pub fn unsigned(&self, stored: &str) -> Result<Vec<u32>, ArtifactError> {
+        let tensors = self.tensors()?;
+        match tensors.tensor(stored) {
+            Ok(view) if view.dtype() == safetensors::Dtype::U32 && view.shape().len() == 1 => {
+                let (words, _) = view.data().as_chunks::<4>();
+                Ok(words.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+            }
+            _ => Err(ArtifactError::damaged(&self.path, format_args!("tensor `{stored}` is no list of U32"))),
+        }
+    }
+
     fn tensor(&self, stored: &str, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor, ArtifactError> {
         let tensors = self.tensors()?;
         let view = tensors

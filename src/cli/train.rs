@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::card;
 use super::common::{Progress, set_threads};
 use crate::artifact::{
-    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, find_encoder, find_model,
-    load_router, save_router, sha256_file, write_card,
+    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterTensors, find_encoder,
+    find_model, load_router, save_router, sha256_file, write_card,
 };
 use crate::dataset::read_jsonl;
 use crate::evaluation::evaluate;
@@ -86,7 +86,8 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     println!("{}", card::held_out(&trained, config.max_error_rate));
 
     let manifest = manifest(args, &config, &trained, &encoder_path, examples.len())?;
-    save_router(&args.out, manifest.clone(), &trained.head, &card::card(&manifest, &trained, None))?;
+    let tensors = RouterTensors { head: &trained.head, lexical: trained.lexical.as_ref() };
+    save_router(&args.out, manifest.clone(), tensors, &card::card(&manifest, &trained, None))?;
     let router = load_router(&args.out, DType::F32, &device).context("the router that was just written")?;
     if let Some(test) = &args.test {
         let mails = read_jsonl(test, None)?;
@@ -136,7 +137,7 @@ fn manifest(
         name: name_of(&args.out),
         version: String::new(),
         encoder: EncoderReference { name: name_of(encoder), sha256 },
-        files: RouterFiles { head: String::new() },
+        files: RouterFiles { head: String::new(), lexical: None },
         queues: trained.queues.clone(),
         languages: config.languages.clone(),
         windows: config.windows,

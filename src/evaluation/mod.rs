@@ -89,11 +89,13 @@ pub fn evaluate(
     let info = &router.info;
     let targets = examples.iter().map(|example| target(router, example)).collect::<Result<Vec<_>, _>>()?;
     let mut truncated = 0;
+    let mut words = Vec::with_capacity(examples.len());
     let mails: Vec<WindowedEmail> = examples
         .iter()
         .map(|example| {
             let encoded = router.tokenizer.encode(&example.clean(email), info.windows.max_tokens);
             truncated += usize::from(encoded.truncated());
+            words.push(router.word_logits(&encoded));
             WindowedEmail::new(&encoded, &router.tokenizer, &info.windows, info.pooling)
         })
         .collect();
@@ -103,7 +105,8 @@ pub fn evaluate(
     for batch in batches(&mails, BATCH_TOKENS) {
         let output = router.classifier.forward(&pack(batch.iter().map(|&mail| &mails[mail])), &KeepMaps::None)?;
         done += batch.len();
-        for (mail, logits) in batch.into_iter().zip(output.logits) {
+        for (mail, mut logits) in batch.into_iter().zip(output.logits) {
+            logits.iter_mut().zip(&words[mail]).for_each(|(logit, word)| *logit += word);
             answers[mail] = likeliest(&softmax(&logits, info.calibration.temperature));
         }
         progress(done, mails.len());

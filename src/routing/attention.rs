@@ -346,6 +346,9 @@ impl Context<'_> {
 
     fn notes(&self) -> Vec<&'static str> {
         let mut notes = vec!["attention_is_a_clue"];
+        if self.prepared.counts_words {
+            notes.push("word_counts_decide_too");
+        }
         if self.router.pooling == Pooling::Cls && self.plan.layers.contains(&(self.router.encoder_config.n_layers - 1))
         {
             notes.push("last_layer_cls_row_only");

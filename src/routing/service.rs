@@ -11,10 +11,11 @@ use super::RoutingError;
 use super::attention::{self, AttentionReply, AttentionRequest};
 use super::decision::{Decision, InputFacts, MailFacts, ModelRef, Timing};
 use super::policy::{self, PolicyConfig};
-use crate::artifact::{Router, RouterInfo};
+use crate::artifact::{Router, RouterInfo, word_logits};
 use crate::collate::WindowedEmail;
 use crate::email::{CleanEmail, CleanOptions, Fields, Posted, clean};
-use crate::inference::{Engine, InferenceConfig};
+use crate::inference::{Engine, Inference, InferenceConfig};
+use crate::lexical::Lexical;
 use crate::model::KeepMaps;
 use crate::tokenizer::{EmailTokenizer, EncodedEmail};
 
@@ -97,6 +98,10 @@ pub(super) struct Prepared {
     pub email: CleanEmail,
     pub encoded: EncodedEmail,
     pub windowed: WindowedEmail,
+    /// What the words add to the network's logits.
+    word_logits: Vec<f32>,
+    /// Whether there are word counts beside the network, which no map shows.
+    pub counts_words: bool,
     pub model: ModelRef,
     started: Instant,
     parse: Duration,
@@ -110,6 +115,7 @@ const INLINE_BYTES: usize = 32 * 1024;
 pub struct RoutingService {
     info: RouterInfo,
     tokenizer: Arc<EmailTokenizer>,
+    lexical: Option<Lexical>,
     device: Device,
     engine: Engine,
     config: RoutingConfig,
@@ -125,6 +131,7 @@ impl RoutingService {
         Ok(Arc::new(Self {
             info: router.info,
             tokenizer: Arc::new(router.tokenizer),
+            lexical: router.lexical,
             device,
             engine: Engine::start(router.classifier, config.inference.clone())?,
             config,
@@ -167,11 +174,8 @@ impl RoutingService {
     pub async fn route(self: &Arc<Self>, mail: Mail) -> Result<Decision, RoutingError> {
         let id = mail.id.clone().unwrap_or_else(new_id);
         let prepared = self.prepare(mail).await?;
-        let inference = if policy::readable(&prepared.encoded) {
-            Some(self.engine.run(prepared.windowed.clone(), KeepMaps::None).await?)
-        } else {
-            None
-        };
+        let inference =
+            if policy::readable(&prepared.encoded) { Some(self.infer(&prepared, KeepMaps::None).await?) } else { None };
         let logits = inference.as_ref().map(|inference| inference.logits.as_slice());
         let Prepared { email, encoded, .. } = &prepared;
         let verdict = policy::decide(&self.info, &self.config.policy, email, encoded, logits);
@@ -216,12 +220,19 @@ impl RoutingService {
         }
         let plan = attention::plan(&request, &self.info, &prepared)?;
         let keep = KeepMaps::Layers(plan.layers.clone());
-        let inference = self.engine.run(prepared.windowed.clone(), keep).await?;
+        let inference = self.infer(&prepared, keep).await?;
         let this = Arc::clone(self);
         // Merging words over all heads and writing numbers takes milliseconds: not on a thread that serves others.
         tokio::task::spawn_blocking(move || attention::reply(&request, &this.info, &prepared, &plan, &inference))
             .await
             .map_err(|_| RoutingError::Panicked)?
+    }
+
+    /// Asks the network, and adds what the words say.
+    async fn infer(&self, prepared: &Prepared, keep: KeepMaps) -> Result<Inference, RoutingError> {
+        let mut inference = self.engine.run(prepared.windowed.clone(), keep).await?;
+        inference.logits.iter_mut().zip(&prepared.word_logits).for_each(|(logit, word)| *logit += word);
+        Ok(inference)
     }
 
     async fn prepare(self: &Arc<Self>, mail: Mail) -> Result<Prepared, RoutingError> {
@@ -243,7 +254,19 @@ impl RoutingService {
             version: self.info.version.clone(),
             encoder: self.info.encoder.clone(),
         };
-        Prepared { email, encoded, windowed, model, started, parse, tokenize: started.elapsed() - parse }
+        let word_logits = word_logits(self.lexical.as_ref(), &encoded, self.info.queues.len());
+        let counts_words = self.lexical.is_some();
+        Prepared {
+            email,
+            encoded,
+            windowed,
+            word_logits,
+            counts_words,
+            model,
+            started,
+            parse,
+            tokenize: started.elapsed() - parse,
+        }
     }
 }
 

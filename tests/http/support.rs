@@ -12,7 +12,7 @@ use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use postroom::artifact::{
     Calibration, EncoderReference, Figures, HeadTensors, Manifest, Provenance, ROUTER_SCHEMA, Router, RouterFiles,
-    load_router, save_router,
+    RouterTensors, load_router, save_router,
 };
 use postroom::collate::Pooling;
 use postroom::queues::Queue;
@@ -41,7 +41,7 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
         name: "arbitrary".to_owned(),
         version: "1".to_owned(),
         encoder: EncoderReference { name: ENCODER.to_owned(), sha256: BTreeMap::new() },
-        files: RouterFiles { head: String::new() },
+        files: RouterFiles { head: String::new(), lexical: None },
         queues: queues.into(),
         languages: Vec::new(),
         windows,
@@ -50,7 +50,7 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
         provenance: Provenance::default(),
         figures: Figures::default(),
     };
-    save_router(&path, manifest, &head, "").unwrap();
+    save_router(&path, manifest, RouterTensors { head: &head, lexical: None }, "").unwrap();
     load_router(&path, DType::F32, &Device::Cpu).unwrap()
 }
 

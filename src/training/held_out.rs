@@ -1,0 +1,99 @@
+//! Choices made on mail that the judged models had not seen: the strength of each leg's penalty, the weight of the words.
+
+use rayon::prelude::*;
+
+use super::logistic::{Logistic, LogisticConfig, Problem, Row};
+use crate::metrics::{fit_temperature, negative_log_likelihood, softmax};
+
+/// What models of one leg said of mail that they had not seen.
+pub(super) struct HeldOut {
+    pub logistic: LogisticConfig,
+    /// One row a mail.
+    pub logits: Vec<Vec<f32>>,
+}
+
+/// Tries each strength of the penalty and keeps the one with the best likelihood, calibrated, on held-out mail.
+pub(super) fn best_held_out<R: Row>(problem: &Problem<'_, R>, folds: &[usize], strengths: &[f64]) -> HeldOut {
+    let tried = strengths.iter().map(|&c| {
+        let logistic = LogisticConfig { c, ..LogisticConfig::default() };
+        let logits = out_of_fold(problem, folds, &logistic);
+        (calibrated_loss(&logits, problem.targets), HeldOut { logistic, logits })
+    });
+    tried.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best).expect("train() checks that there is one to try")
+}
+
+/// Logits of each mail from a model that was trained on the other folds.
+fn out_of_fold<R: Row>(problem: &Problem<'_, R>, folds: &[usize], config: &LogisticConfig) -> Vec<Vec<f32>> {
+    let Problem { features, targets, n_queues, width } = *problem;
+    let n_folds = folds.iter().max().map_or(0, |last| last + 1);
+    let models: Vec<Logistic> = (0..n_folds)
+        .into_par_iter()
+        .map(|fold| {
+            let others = || (0..features.len()).filter(|&mail| folds[mail] != fold);
+            let rows: Vec<R> = others().map(|mail| features[mail].clone()).collect();
+            let labels: Vec<usize> = others().map(|mail| targets[mail]).collect();
+            Logistic::fit(&Problem { features: &rows, targets: &labels, n_queues, width }, config)
+        })
+        .collect();
+    folds.iter().zip(features).map(|(&fold, row)| models[fold].logits(row)).collect()
+}
+
+fn calibrated_loss(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
+    negative_log_likelihood(logits, targets, fit_temperature(logits, targets))
+}
+
+/// The encoder's logits plus `weight` times those of the words.
+pub(super) struct Sum {
+    pub weight: f64,
+    pub logits: Vec<Vec<f32>>,
+    pub temperature: f64,
+}
+
+/// Weights of the words beside the encoder. 0 leaves them out: they must earn their place.
+const WEIGHTS: [f64; 7] = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0];
+
+/// The sum of both legs with the best likelihood, calibrated, on held-out mail.
+pub(super) fn best_sum(encoder: &[Vec<f32>], words: &[Vec<f32>], targets: &[usize]) -> Sum {
+    let tried = WEIGHTS.into_iter().map(|weight| {
+        let add = |(a, b): (&f32, &f32)| a + weight as f32 * b;
+        let logits: Vec<Vec<f32>> =
+            encoder.iter().zip(words).map(|(encoder, words)| encoder.iter().zip(words).map(add).collect()).collect();
+        let temperature = fit_temperature(&logits, targets);
+        (negative_log_likelihood(&logits, targets, temperature), Sum { weight, logits, temperature })
+    });
+    tried.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best).expect("there is a weight to try")
+}
+
+/// Confidence of the likeliest queue of each mail, and whether it is the right one.
+pub(super) fn judged(logits: &[Vec<f32>], targets: &[usize], temperature: f64) -> (Vec<f64>, Vec<bool>) {
+    logits
+        .iter()
+        .zip(targets)
+        .map(|(row, &target)| {
+            let probabilities = softmax(row, temperature);
+            let best = (0..row.len()).max_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b])).unwrap_or(0);
+            (probabilities[best], best == target)
+        })
+        .unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_say_nothing_are_left_out() {
+        let encoder = vec![vec![2.0, 0.0], vec![0.0, 2.0], vec![1.5, 0.5]];
+        let noise = vec![vec![0.0, 1.0], vec![1.0, 0.0], vec![0.0, 1.0]];
+        assert!(best_sum(&encoder, &noise, &[0, 1, 0]).weight == 0.0);
+    }
+
+    #[test]
+    fn words_that_know_better_are_taken_in() {
+        let encoder = vec![vec![0.1, 0.0], vec![0.1, 0.0], vec![0.0, 0.2]];
+        let words = vec![vec![1.0, 0.0], vec![0.0, 1.0], vec![1.0, 0.0]];
+        let sum = best_sum(&encoder, &words, &[0, 1, 0]);
+        assert!(sum.weight > 0.0);
+        assert!(judged(&sum.logits, &[0, 1, 0], sum.temperature).1.iter().all(|&correct| correct));
+    }
+}
