@@ -250,7 +250,7 @@ fn copied_router() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let router = folder.path().join("crumb");
     std::fs::create_dir(&router).unwrap();
-    for file in ["router.json", "head.safetensors"] {
+    for file in ["router.json", "head.safetensors", "lexical.safetensors"] {
         std::fs::copy(common::router_path().join(file), router.join(file)).unwrap();
     }
     let encoder = folder.path().join("minilm-l6-v2");
@@ -270,6 +270,7 @@ fn one_byte_changed_anywhere_in_a_routers_files_is_found() {
     let (folder, router) = copied_router();
     for path in [
         router.join("head.safetensors"),
+        router.join("lexical.safetensors"),
         folder.path().join("minilm-l6-v2/tokenizer.json"),
         folder.path().join("minilm-l6-v2/config.json"),
         folder.path().join("minilm-l6-v2/model.safetensors"),
