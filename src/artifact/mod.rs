@@ -5,18 +5,21 @@
 
 mod checksum;
 mod encoder_dir;
+mod head_file;
+mod hugging_face;
 mod lexical_file;
 mod manifest;
 mod router_dir;
+mod save;
 mod search;
 mod weights;
 
 pub use checksum::sha256_file;
 pub use encoder_dir::EncoderDir;
+pub use head_file::HeadTensors;
 pub use manifest::{Calibration, EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
-pub use router_dir::{
-    HeadTensors, Router, RouterInfo, RouterTensors, find_encoder, load_router, save_router, word_logits, write_card,
-};
+pub use router_dir::{Router, RouterInfo, find_encoder, load_router, word_logits};
+pub use save::{RouterTensors, save_router, write_card};
 pub use search::find_model;
 pub use weights::Weights;
 
