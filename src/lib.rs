@@ -17,6 +17,7 @@ pub mod lexical;
 pub mod metrics;
 pub mod model;
 pub mod queues;
+pub mod random;
 pub mod routing;
 pub mod server;
 pub mod shutdown;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by floor, lowest first.
 const FLOORS: [&[&str]; 7] = [
-    &["email", "queues", "metrics"],
+    &["email", "queues", "metrics", "random"],
     &["tokenizer", "model"],
     &["collate", "dataset", "lexical", "artifact", "explain"],
     &["training", "evaluation", "inference"],

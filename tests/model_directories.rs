@@ -78,7 +78,7 @@ impl Checkpoint {
 }
 
 fn load_encoder(path: &Path) -> Result<(), ArtifactError> {
-    EncoderDir::open(path, &BTreeMap::new())?.batch_encoder(DType::F32, &Device::Cpu).map(drop)
+    EncoderDir::open(path, &BTreeMap::new())?.batch_encoder(DType::F32, &Device::Cpu, None).map(drop)
 }
 
 fn error_of(path: &Path) -> String {
@@ -142,7 +142,7 @@ fn the_cpu_engine_and_the_tensors_agree_on_a_foreign_shape() {
     Checkpoint::classifier().write(folder.path());
     let dir = EncoderDir::open(folder.path(), &BTreeMap::new()).unwrap();
     let tensors = dir.encoder(DType::F32, &Device::Cpu).unwrap();
-    let packed = dir.batch_encoder(DType::F32, &Device::Cpu).unwrap();
+    let packed = dir.batch_encoder(DType::F32, &Device::Cpu, None).unwrap();
     let padded = postroom::model::BatchEncoder::on_tensors(tensors);
     let windows = WindowConfig { max_length: 20, stride: 7, max_tokens: 500 };
     let mails: Vec<WindowedEmail> = ["late", "My cake is late, where is it? I ordered it a week ago for my son."]

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType, Device};
+use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 
 use super::weights::Weights;
-use super::{ArtifactError, checksum};
+use super::{ArtifactError, EncoderChange, checksum};
 use crate::model::{BatchEncoder, Encoder, EncoderConfig};
 use crate::tokenizer::EmailTokenizer;
 
@@ -70,19 +70,49 @@ impl EncoderDir {
         Encoder::load(&self.config, &weights).map_err(ArtifactError::model(&self.path))
     }
 
-    /// Reads the encoder for packed batches: the engine for the CPU, in f32 whatever `dtype`, or tensors on a GPU.
+    /// Reads the encoder for packed batches, with what a router changes in it: the engine for the CPU, in f32 whatever `dtype`, or
+    /// tensors on a GPU.
     ///
     /// # Errors
     /// As [`EncoderDir::encoder`].
-    pub fn batch_encoder(&self, dtype: DType, device: &Device) -> Result<BatchEncoder, ArtifactError> {
-        if !device.is_cpu() {
+    pub fn batch_encoder(
+        &self,
+        dtype: DType,
+        device: &Device,
+        change: Option<&EncoderChange>,
+    ) -> Result<BatchEncoder, ArtifactError> {
+        let shapes: HashMap<String, Vec<usize>> = self.config.tensors().into_iter().collect();
+        let values = |name: &str| -> Result<Vec<f32>, ArtifactError> {
+            let shape = shapes.get(name).map(Vec::as_slice).unwrap_or_default();
+            let values = self.weights.values(&format!("{}{name}", self.prefix), shape)?;
+            Ok(match change {
+                Some(change) => change.apply(name, values),
+                None => values,
+            })
+        };
+        if device.is_cpu() {
+            return BatchEncoder::on_cpu(&self.config, values);
+        }
+        if change.is_none() {
             return Ok(BatchEncoder::on_tensors(self.encoder(dtype, device)?));
         }
-        let shapes: HashMap<String, Vec<usize>> = self.config.tensors().into_iter().collect();
-        BatchEncoder::on_cpu(&self.config, |name| {
-            let shape = shapes.get(name).map(Vec::as_slice).unwrap_or_default();
-            self.weights.values(&format!("{}{name}", self.prefix), shape)
-        })
+        let mut tensors = HashMap::with_capacity(shapes.len());
+        for (name, shape) in &shapes {
+            let tensor = Tensor::from_vec(values(name)?, shape.as_slice(), &Device::Cpu)
+                .and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device))
+                .map_err(|source| ArtifactError::damaged(&self.path, source))?;
+            tensors.insert(name.clone(), tensor);
+        }
+        let encoder = Encoder::load(&self.config, &VarBuilder::from_tensors(tensors, dtype, device));
+        Ok(BatchEncoder::on_tensors(encoder.map_err(ArtifactError::model(&self.path))?))
+    }
+
+    /// The encoder's tensors, to be trained.
+    ///
+    /// # Errors
+    /// As [`EncoderDir::encoder`].
+    pub fn weights(&self, dtype: DType, device: &Device) -> Result<VarBuilder<'static>, ArtifactError> {
+        self.weights.read(self.prefix, &self.config.tensors(), dtype, device)
     }
 
     /// Reads further tensors, by their full names in the file.

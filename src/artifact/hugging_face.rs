@@ -48,7 +48,7 @@ pub(super) fn load(path: &Path, dtype: DType, device: &Device) -> Result<Router,
     let tensors = dir.tensors(&expected, device)?;
     let head = Head::load_with_pooler(d_model, queues.len(), &tensors.pp(&pooler), &tensors)
         .map_err(ArtifactError::model(path))?;
-    let encoder = dir.batch_encoder(dtype, device)?;
+    let encoder = dir.batch_encoder(dtype, device, None)?;
     let name = path.file_name().map_or_else(|| "router".into(), |name| name.to_string_lossy());
     let defaults = WindowConfig::default();
     let windows = WindowConfig { max_length: defaults.max_length.min(dir.config.max_positions), ..defaults };

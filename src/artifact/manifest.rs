@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::encoder_change::{ADAPTER, ADAPTER_CONFIG, ENCODER};
 use crate::collate::Pooling;
 use crate::queues::Queue;
 use crate::tokenizer::WindowConfig;
@@ -52,7 +53,7 @@ pub struct EncoderReference {
 }
 
 /// The router's own tensor files and their SHA-256.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterFiles {
     /// SHA-256 of `head.safetensors`.
@@ -61,6 +62,31 @@ pub struct RouterFiles {
     /// SHA-256 of `lexical.safetensors`, where the router counts words too.
     #[serde(rename = "lexical.safetensors", default, skip_serializing_if = "Option::is_none")]
     pub lexical: Option<String>,
+    /// SHA-256 of `adapter_model.safetensors`, where the encoder is fine-tuned by adapters.
+    #[serde(rename = "adapter_model.safetensors", default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<String>,
+    /// SHA-256 of `adapter_config.json`.
+    #[serde(rename = "adapter_config.json", default, skip_serializing_if = "Option::is_none")]
+    pub adapter_config: Option<String>,
+    /// SHA-256 of `encoder.safetensors`, where whole tensors of the encoder are replaced.
+    #[serde(rename = "encoder.safetensors", default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<String>,
+}
+
+impl RouterFiles {
+    /// The files that change the encoder, with their checksums.
+    pub(super) fn change(&self) -> BTreeMap<&str, &str> {
+        let files = [(ADAPTER, &self.adapter), (ADAPTER_CONFIG, &self.adapter_config), (ENCODER, &self.encoder)];
+        files.into_iter().filter_map(|(name, sum)| Some((name, sum.as_deref()?))).collect()
+    }
+
+    pub(super) fn set_change(&mut self, name: &str, sha256: String) {
+        match name {
+            ADAPTER => self.adapter = Some(sha256),
+            ADAPTER_CONFIG => self.adapter_config = Some(sha256),
+            _ => self.encoder = Some(sha256),
+        }
+    }
 }
 
 /// From logits to a decision.
@@ -99,6 +125,9 @@ pub struct Figures {
     pub accuracy_encoder_alone: f64,
     /// The same for word counts without the encoder: the baseline.
     pub accuracy_words_alone: f64,
+    /// The same for the frozen encoder with word counts; 0 in routers of earlier versions.
+    #[serde(default)]
+    pub accuracy_frozen: f64,
     /// Share of held-out mails at or above the threshold.
     pub coverage: f64,
     /// Share of those that went to the right queue.

@@ -4,6 +4,7 @@
 //! directory gives one error that names the file.
 
 mod checksum;
+mod encoder_change;
 mod encoder_dir;
 mod head_file;
 mod hugging_face;
@@ -15,6 +16,7 @@ mod search;
 mod weights;
 
 pub use checksum::sha256_file;
+pub use encoder_change::{EncoderChange, StoredTensor};
 pub use encoder_dir::EncoderDir;
 pub use head_file::HeadTensors;
 pub use manifest::{Calibration, EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};

@@ -7,8 +7,7 @@ use candle_core::{DType, Device};
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
 use super::manifest::{Calibration, Manifest, ROUTER_SCHEMA};
 use super::save::{HEAD, MANIFEST};
-use super::weights::Weights;
-use super::{ArtifactError, HeadTensors, hugging_face, lexical_file, search};
+use super::{ArtifactError, EncoderChange, HeadTensors, hugging_face, lexical_file, search};
 use crate::collate::Pooling;
 use crate::lexical::Lexical;
 use crate::model::{Classifier, EncoderConfig, Head};
@@ -94,18 +93,17 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
 
     let d_model = encoder_dir.config.d_model;
     let head_path = path.join(HEAD);
-    let head_weights = Weights::open(&head_path, Some(&manifest.files.head))?.read(
-        "",
-        &HeadTensors::expected(d_model, queues.len()),
-        DType::F32,
-        device,
-    )?;
-    let head = Head::load_normalized(d_model, queues.len(), &head_weights).map_err(ArtifactError::model(path))?;
+    let head = HeadTensors::read(&head_path, &manifest.files.head, d_model, queues.len())?;
+    let head = Head::of_router(head.query, head.weight, head.bias, device).map_err(ArtifactError::model(path))?;
+    let change = EncoderChange::read(path, &manifest.files.change())?;
+    if let Some(change) = &change {
+        change.check(&encoder_dir.config).map_err(|reason| ArtifactError::damaged(path, reason))?;
+    }
     let lexical = match &manifest.files.lexical {
         Some(sha256) => Some(lexical_file::read(&path.join(lexical_file::NAME), sha256, queues.len())?),
         None => None,
     };
-    let encoder = encoder_dir.batch_encoder(dtype, device)?;
+    let encoder = encoder_dir.batch_encoder(dtype, device, change.as_ref())?;
     Ok(Router {
         info: RouterInfo {
             name: manifest.name,

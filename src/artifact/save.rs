@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ArtifactError, HeadTensors, Manifest, checksum, lexical_file};
+use super::{ArtifactError, EncoderChange, HeadTensors, Manifest, checksum, lexical_file};
 use crate::lexical::Lexical;
 
 pub(super) const MANIFEST: &str = "router.json";
@@ -16,6 +16,8 @@ pub struct RouterTensors<'a> {
     pub head: &'a HeadTensors,
     /// The word counts, where there are some.
     pub lexical: Option<&'a Lexical>,
+    /// What changed in the encoder, where it is not the original.
+    pub change: Option<&'a EncoderChange>,
 }
 
 /// Writes a router's directory whole: aside, flushed to disk, then renamed over the old one. A crash or a full disk on
@@ -43,6 +45,13 @@ pub fn save_router(
         let bytes = lexical_file::bytes(lexical).map_err(|source| ArtifactError::damaged(&file, source))?;
         manifest.files.lexical = Some(checksum::sha256(&bytes));
         write_flushed(&file, &bytes)?;
+    }
+    if let Some(change) = tensors.change {
+        let files = change.files(&manifest.encoder.name).map_err(|reason| ArtifactError::damaged(path, reason))?;
+        for (name, bytes) in files {
+            manifest.files.set_change(name, checksum::sha256(&bytes));
+            write_flushed(&aside.path().join(name), &bytes)?;
+        }
     }
     manifest.version = version(&manifest)?;
     let json = serde_json::to_string_pretty(&manifest)

@@ -44,6 +44,15 @@ impl Weights {
         Ok(self.tensors()?.names().into_iter().map(str::to_owned).collect())
     }
 
+    /// The shape of a tensor.
+    ///
+    /// # Errors
+    /// [`ArtifactError::Damaged`] where it is missing.
+    pub fn shape(&self, stored: &str) -> Result<Vec<usize>, ArtifactError> {
+        let missing = |_| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}` is missing"));
+        Ok(self.tensors()?.tensor(stored).map_err(missing)?.shape().to_vec())
+    }
+
     /// Reads the expected tensors, each of the expected shape and of a floating type, cast to `dtype`.
     ///
     /// `prefix` is put before each expected name to find it in the file; the builder knows it without the prefix.

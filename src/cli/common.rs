@@ -87,21 +87,29 @@ pub(super) fn set_threads(threads: usize) -> anyhow::Result<()> {
 /// A progress bar on a terminal, a line now and then elsewhere.
 pub(super) struct Progress {
     bar: ProgressBar,
-    what: &'static str,
+    what: String,
     told: std::time::Instant,
     plain: bool,
 }
 
 impl Progress {
-    pub(super) fn new(what: &'static str) -> Self {
+    pub(super) fn new(what: &str) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain { ProgressBar::hidden() } else { ProgressBar::no_length() };
         let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} {elapsed} (left: {eta})");
         if let Ok(style) = style {
             bar.set_style(style);
         }
-        bar.set_message(what);
-        Self { bar, what, told: std::time::Instant::now(), plain }
+        bar.set_message(what.to_owned());
+        Self { bar, what: what.to_owned(), told: std::time::Instant::now(), plain }
+    }
+
+    /// A line of its own, above the bar.
+    pub(super) fn note(&self, line: &str) {
+        self.bar.suspend(|| {
+            // Where standard error is closed there is nobody to tell.
+            let _ = writeln!(std::io::stderr().lock(), "{}: {line}", self.what);
+        });
     }
 
     pub(super) fn tell(&mut self, done: usize, all: usize) {

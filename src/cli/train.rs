@@ -19,7 +19,7 @@ use crate::evaluation::evaluate;
 use crate::inference::DeviceChoice;
 use crate::queues::Queue;
 use crate::telemetry::{self, TelemetryConfig};
-use crate::training::{Backbone, Trained, TrainingConfig, train};
+use crate::training::{self, Backbone, Method, Trained, TrainingConfig, train};
 
 /// Arguments of `postroom train`.
 #[derive(Debug, Args)]
@@ -47,6 +47,15 @@ pub(super) struct TrainArgs {
     /// Labelled mail to judge the new router on; it is never trained on. The card states the result.
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
+    /// Whether the encoder is fine-tuned; auto keeps that only where held-out mail says that it is better.
+    #[arg(long, value_enum)]
+    method: Option<Method>,
+    /// Seed of everything random.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Go on with a training that was stopped; the result is the same as without the stop.
+    #[arg(long)]
+    resume: bool,
     /// Where the network runs: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
@@ -62,10 +71,12 @@ struct QueuesFile {
 }
 
 pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
-    let config: TrainingConfig = match &args.config {
+    let mut config: TrainingConfig = match &args.config {
         Some(path) => read_toml(path)?,
         None => TrainingConfig::default(),
     };
+    config.method = args.method.unwrap_or(config.method);
+    config.seed = args.seed.unwrap_or(config.seed);
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
     let examples = read_jsonl(&args.data, args.group_from_id)?;
     set_threads(args.threads)?;
@@ -75,18 +86,24 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     config.windows.check(encoder_dir.config.max_positions)?;
     // Minutes of training are lost if the router does not find its encoder afterwards.
     find_encoder(&args.out, &name_of(&encoder_path))?;
-    let encoder = encoder_dir.batch_encoder(DType::F32, &device)?;
+    let encoder = encoder_dir.batch_encoder(DType::F32, &device, None)?;
+    let weights = encoder_dir.weights(DType::F32, &device)?;
 
-    let backbone = Backbone { encoder: &encoder, tokenizer: &encoder_dir.tokenizer };
-    let mut progress = Progress::new("reading mail");
-    let mut trained = train(backbone, &examples, &config, &mut |done, all| progress.tell(done, all))?;
+    let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &encoder_dir.tokenizer };
+    let checkpoints = checkpoints_of(&args.out);
+    if !args.resume {
+        remove_checkpoints(&checkpoints)?;
+    }
+    let mut progress = Stages::default();
+    let mut trained = train(backbone, &examples, &config, Some(&checkpoints), &mut progress)?;
     if let Some(path) = &args.queues {
         describe(&mut trained.queues, read_toml::<QueuesFile>(path)?.queues, path)?;
     }
     println!("{}", card::held_out(&trained, config.max_error_rate));
 
     let manifest = manifest(args, &config, &trained, &encoder_path, examples.len())?;
-    let tensors = RouterTensors { head: &trained.head, lexical: trained.lexical.as_ref() };
+    let tensors =
+        RouterTensors { head: &trained.head, lexical: trained.lexical.as_ref(), change: trained.change.as_ref() };
     save_router(&args.out, manifest.clone(), tensors, &card::card(&manifest, &trained, None))?;
     let router = load_router(&args.out, DType::F32, &device).context("the router that was just written")?;
     if let Some(test) = &args.test {
@@ -96,8 +113,49 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         print!("{}", super::eval::table(&evaluation));
         write_card(&args.out, &card::card(&manifest, &trained, Some((test, &evaluation))))?;
     }
+    remove_checkpoints(&checkpoints)?;
     println!("router {} {} written to {}", router.info.name, router.info.version, args.out.display());
     Ok(())
+}
+
+/// Beside the router: the state of a training that can be taken up again.
+fn checkpoints_of(out: &Path) -> PathBuf {
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(".training");
+    out.with_file_name(name)
+}
+
+fn remove_checkpoints(path: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A progress bar for each stage of a training.
+#[derive(Default)]
+struct Stages {
+    current: Option<Progress>,
+}
+
+impl training::Progress for Stages {
+    fn stage(&mut self, name: &str) {
+        self.current = Some(Progress::new(name));
+    }
+
+    fn tell(&mut self, done: usize, all: usize) {
+        if let Some(progress) = &mut self.current {
+            progress.tell(done, all);
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        if let Some(progress) = &self.current {
+            progress.note(line);
+        }
+    }
 }
 
 fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
@@ -137,7 +195,7 @@ fn manifest(
         name: name_of(&args.out),
         version: String::new(),
         encoder: EncoderReference { name: name_of(encoder), sha256 },
-        files: RouterFiles { head: String::new(), lexical: None },
+        files: RouterFiles::default(),
         queues: trained.queues.clone(),
         languages: config.languages.clone(),
         windows: config.windows,

@@ -30,6 +30,15 @@ pub struct Pooled {
     pub maps: Vec<WindowMaps>,
 }
 
+/// Every token of a batch multiplied by a matrix, with the maps asked for.
+#[derive(Debug)]
+pub struct Projected {
+    /// `[tokens, rows of the matrix]`, row-major.
+    pub values: Vec<f32>,
+    /// For each window of the batch its maps; empty on the fast path.
+    pub maps: Vec<WindowMaps>,
+}
+
 /// An encoder for packed batches, on one device.
 pub struct BatchEncoder {
     config: EncoderConfig,
@@ -111,6 +120,42 @@ impl BatchEncoder {
             Kind::Tensors(encoder) => pool_padded(encoder, batch, keep),
         }
     }
+
+    /// Each token's last hidden state multiplied by `matrix` (rows of d_model values); and the maps asked for.
+    ///
+    /// # Errors
+    /// [`PackedBatch::check`]'s and candle's own.
+    pub fn project(&self, batch: &PackedBatch, keep: &KeepMaps, matrix: &[f32]) -> Result<Projected, ModelError> {
+        batch.check(self.config.max_positions, self.config.vocab_size)?;
+        match &self.kind {
+            Kind::Cpu { encoder, scratch } => {
+                let mut scratch = scratch.lock().unwrap_or_else(PoisonError::into_inner);
+                let (hidden_states, maps) = run_packed(encoder, &self.config, batch, keep, &mut scratch);
+                Ok(Projected { values: multiply(hidden_states, matrix, self.config.d_model), maps })
+            }
+            Kind::Tensors(encoder) => project_padded(encoder, batch, keep, matrix),
+        }
+    }
+}
+
+/// `[tokens, D]` times the transpose of `[rows, D]`.
+fn multiply(hidden_states: &[f32], matrix: &[f32], d_model: usize) -> Vec<f32> {
+    let dot = |a: &[f32], b: &[f32]| {
+        // Sixteen sums at a time, so that the compiler keeps them in vectors.
+        let mut sums = [0f32; 16];
+        let (a, b) = (a.chunks_exact(16), b.chunks_exact(16));
+        let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+        for (a, b) in a.zip(b) {
+            sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+        }
+        sums.iter().sum::<f32>() + rest
+    };
+    let rows = matrix.len() / d_model.max(1);
+    let mut out = Vec::with_capacity(hidden_states.len() / d_model.max(1) * rows);
+    for state in hidden_states.chunks_exact(d_model) {
+        out.extend(matrix.chunks_exact(d_model).map(|row| dot(state, row)));
+    }
+    out
 }
 
 fn pool_packed(
@@ -120,16 +165,7 @@ fn pool_packed(
     keep: &KeepMaps,
     scratch: &mut Scratch,
 ) -> Result<Pooled, ModelError> {
-    let mut maps = empty_maps(config, batch, keep);
-    let mut wanted: Vec<WindowMap<'_>> = maps
-        .iter_mut()
-        .enumerate()
-        .flat_map(|(window, maps)| {
-            maps.layers.iter_mut().map(move |(layer, weights)| WindowMap { window, layer: *layer, weights })
-        })
-        .collect();
-    let hidden_states = encoder.forward_with_maps(&batch.input_ids, &batch.window_offsets, scratch, &mut wanted); // [tokens, D]
-
+    let (hidden_states, maps) = run_packed(encoder, config, batch, keep, scratch); //   [tokens, D]
     let d_model = config.d_model;
     let mut vectors = vec![0f32; batch.n_mails() * d_model];
     for (mail, vector) in vectors.chunks_exact_mut(d_model).enumerate() {
@@ -140,6 +176,25 @@ fn pool_packed(
         }
     }
     Ok(Pooled { vectors: Tensor::from_vec(vectors, (batch.n_mails(), d_model), &Device::Cpu)?, maps })
+}
+
+fn run_packed<'s>(
+    encoder: &CpuEncoder,
+    config: &EncoderConfig,
+    batch: &PackedBatch,
+    keep: &KeepMaps,
+    scratch: &'s mut Scratch,
+) -> (&'s [f32], Vec<WindowMaps>) {
+    let mut maps = empty_maps(config, batch, keep);
+    let mut wanted: Vec<WindowMap<'_>> = maps
+        .iter_mut()
+        .enumerate()
+        .flat_map(|(window, maps)| {
+            maps.layers.iter_mut().map(move |(layer, weights)| WindowMap { window, layer: *layer, weights })
+        })
+        .collect();
+    let hidden_states = encoder.forward_with_maps(&batch.input_ids, &batch.window_offsets, scratch, &mut wanted);
+    (hidden_states, maps)
 }
 
 /// Room for the maps asked for; none on the fast path.
@@ -162,6 +217,30 @@ fn pool_padded(encoder: &Encoder, batch: &PackedBatch, keep: &KeepMaps) -> Resul
     let shares = batch.padded_token_weights(encoder.device())?; //                      [mails, W x T]
     Ok(Pooled {
         vectors: shares.matmul(&hidden_states)?, //                                     [mails, D]
+        maps: unpad_maps(batch, &output.attentions)?,
+    })
+}
+
+fn project_padded(
+    encoder: &Encoder,
+    batch: &PackedBatch,
+    keep: &KeepMaps,
+    matrix: &[f32],
+) -> Result<Projected, ModelError> {
+    let device = encoder.device();
+    let (input_ids, attention_mask) = batch.padded(device)?; //                         [W, T]
+    let output = encoder.forward(&input_ids, Some(&attention_mask), keep)?; //          [W, T, D]
+    let hidden_states = output.hidden_states.to_dtype(DType::F32)?.flatten(0, 1)?; //   [W x T, D]
+    let d_model = hidden_states.dim(1)?;
+    let matrix = Tensor::from_slice(matrix, (matrix.len() / d_model, d_model), device)?;
+    let all = hidden_states.matmul(&matrix.t()?)?.to_vec2::<f32>()?; //                 [W x T, rows]
+    let longest = batch.longest_window();
+    let kept = (0..batch.n_windows()).flat_map(|window| {
+        let first = window * longest;
+        first..first + batch.window(window).len()
+    });
+    Ok(Projected {
+        values: kept.flat_map(|row| all[row].iter().copied()).collect(),
         maps: unpad_maps(batch, &output.attentions)?,
     })
 }

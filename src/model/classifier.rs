@@ -47,11 +47,19 @@ impl Classifier {
     /// # Errors
     /// [`PackedBatch::check`]'s, [`ModelError::NotFinite`] where the weights give NaN or infinity, candle's own.
     pub fn forward(&self, batch: &PackedBatch, keep: &KeepMaps) -> Result<ClassifierOutput, ModelError> {
-        let pooled = self.encoder.pool(batch, keep)?;
-        let logits = self.head.forward(&pooled.vectors)?.to_vec2::<f32>()?; // [mails, C]
+        let (logits, maps) = match &self.head {
+            Head::Pooled(head) => {
+                let pooled = self.encoder.pool(batch, keep)?;
+                (head.forward(&pooled.vectors)?.to_vec2::<f32>()?, pooled.maps) //  [mails, C]
+            }
+            Head::Attention(pooling) => {
+                let projected = self.encoder.project(batch, keep, pooling.projection())?;
+                (pooling.logits(batch, &projected.values), projected.maps) //       [mails, C]
+            }
+        };
         if logits.iter().flatten().any(|logit| !logit.is_finite()) {
             return Err(ModelError::NotFinite);
         }
-        Ok(ClassifierOutput { logits, maps: pooled.maps })
+        Ok(ClassifierOutput { logits, maps })
     }
 }

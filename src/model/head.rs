@@ -1,9 +1,10 @@
-//! The classification head: one pooled vector per mail to one logit per queue.
+//! The classification head: what the encoder says of a mail to one logit per queue.
 
-use candle_core::{D, DType, Tensor};
+use candle_core::{D, DType, Device, Tensor};
 use candle_nn::VarBuilder;
 
 use super::ModelError;
+use super::attention_pooling::AttentionPooling;
 use super::layers::Linear;
 
 /// What happens to the pooled vector before the last linear layer.
@@ -17,21 +18,34 @@ enum Transform {
 
 /// The head of a router.
 #[derive(Debug, Clone)]
-pub struct Head {
+pub enum Head {
+    /// Reads one vector a mail.
+    Pooled(PooledHead),
+    /// Reads all tokens of a mail.
+    Attention(AttentionPooling),
+}
+
+/// A linear layer on the pooled vector.
+#[derive(Debug, Clone)]
+pub struct PooledHead {
     transform: Transform,
     classifier: Linear,
 }
 
 impl Head {
-    /// The head of our own routers: the pooled vector scaled to length 1, then `classifier.weight` `[C, D]` and `classifier.bias` `[C]`.
+    /// The head of our own routers, from row-major lists. `weight` `[C, D]` and `bias` `[C]` read the pooled vector scaled to
+    /// length 1; where there is a `query` `[C, D]`, all tokens instead.
     ///
     /// # Errors
-    /// Where a tensor is missing or has another shape.
-    pub fn load_normalized(d_model: usize, n_queues: usize, weights: &VarBuilder<'_>) -> Result<Self, ModelError> {
-        Ok(Self {
-            transform: Transform::Normalize,
-            classifier: Linear::load(d_model, n_queues, &weights.pp("classifier"))?,
-        })
+    /// Only candle's own (device) errors.
+    pub fn of_router(query: Vec<f32>, weight: Vec<f32>, bias: Vec<f32>, device: &Device) -> Result<Self, ModelError> {
+        if !query.is_empty() {
+            return Ok(Self::Attention(AttentionPooling::new(&query, &weight, bias)));
+        }
+        let (queues, d_model) = (bias.len(), weight.len() / bias.len().max(1));
+        let weight = Tensor::from_vec(weight, (queues, d_model), device)?;
+        let classifier = Linear::new(weight, Tensor::from_vec(bias, queues, device)?);
+        Ok(Self::Pooled(PooledHead { transform: Transform::Normalize, classifier }))
     }
 
     /// The head of `BertForSequenceClassification`: `pooler` is the builder at `pooler.dense`, `weights` the root.
@@ -44,12 +58,14 @@ impl Head {
         pooler: &VarBuilder<'_>,
         weights: &VarBuilder<'_>,
     ) -> Result<Self, ModelError> {
-        Ok(Self {
+        Ok(Self::Pooled(PooledHead {
             transform: Transform::Pooler(Linear::load(d_model, d_model, pooler)?),
             classifier: Linear::load(d_model, n_queues, &weights.pp("classifier"))?,
-        })
+        }))
     }
+}
 
+impl PooledHead {
     /// Pooled vectors `[mails, D]` to logits `[mails, C]`, in f32.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! [`candle_nn::VarBuilder`] with Hugging Face's names; see [`EncoderConfig::tensors`].
 
 mod attention;
+mod attention_pooling;
 mod batch;
 mod batch_encoder;
 mod classifier;
@@ -12,17 +13,19 @@ pub mod cpu;
 mod encoder;
 mod head;
 mod layers;
+pub mod trainable;
 
 pub use attention::{
     AttentionOutput, MultiHeadSelfAttention, SelfAttentionOutput, causal_bias, merge_heads, padding_bias,
     scaled_dot_product_attention, split_heads,
 };
+pub use attention_pooling::AttentionPooling;
 pub use batch::PackedBatch;
-pub use batch_encoder::{BatchEncoder, Pooled, WindowMaps};
+pub use batch_encoder::{BatchEncoder, Pooled, Projected, WindowMaps};
 pub use classifier::{Classifier, ClassifierOutput};
 pub use config::EncoderConfig;
 pub use encoder::{Encoder, EncoderOutput, KeepMaps};
-pub use head::{Head, l2_normalize};
+pub use head::{Head, PooledHead, l2_normalize};
 pub use layers::{LayerNorm, Linear, gelu};
 
 /// What can go wrong between ids and logits.

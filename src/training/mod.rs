@@ -1,29 +1,50 @@
-//! From labelled mail to a router: features of the frozen encoder with a head on top, word counts beside it, calibration on
-//! mail that the judged legs had not seen.
+//! From labelled mail to a router: an encoder, frozen or fine-tuned, with a head on top, word counts beside it, calibration
+//! on mail that the judged legs had not seen.
 
+mod fine_tuning;
 mod folds;
 mod held_out;
 mod logistic;
 
+pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, sentence_starts};
 pub use logistic::{Logistic, LogisticConfig, Problem, Row};
 
+use std::path::Path;
+
+use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Calibration, Figures, HeadTensors};
+use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors};
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
 use crate::lexical::{Lexical, SparseRow, Vocabulary};
 use crate::metrics::{expected_calibration_error, solve_threshold};
-use crate::model::{BatchEncoder, KeepMaps, ModelError, l2_normalize};
+use crate::model::{BatchEncoder, KeepMaps, ModelError};
 use crate::queues::{Queue, QueueError, QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
+use fine_tuning::Material;
 use held_out::{Sum, best_held_out, best_sum, judged};
+
+/// How the encoder is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Fine-tune, and keep the result only where held-out mail says that it is better than the frozen encoder.
+    #[default]
+    Auto,
+    /// The encoder as it is, with a head: seconds.
+    Frozen,
+    /// Fine-tune, whatever held-out mail says.
+    FineTuned,
+}
 
 /// Settings of a training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingConfig {
+    /// Whether the encoder is fine-tuned.
+    pub method: Method,
     /// Inverse strengths of the head's L2 penalty to try; the one with the best likelihood on held-out mail is taken.
     pub c: Vec<f64>,
     /// Parts that the mail is split into: each is judged by a head trained on the others.
@@ -40,11 +61,14 @@ pub struct TrainingConfig {
     pub languages: Vec<String>,
     /// How mail is read.
     pub email: CleanOptions,
+    /// How the encoder is fine-tuned.
+    pub fine_tuning: FineTuningConfig,
 }
 
 impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
+            method: Method::default(),
             c: vec![1.0, 3.0, 10.0, 30.0, 100.0],
             folds: 6,
             max_error_rate: 0.03,
@@ -53,6 +77,7 @@ impl Default for TrainingConfig {
             pooling: Pooling::default(),
             languages: vec!["en".to_owned()],
             email: CleanOptions::default(),
+            fine_tuning: FineTuningConfig::default(),
         }
     }
 }
@@ -81,6 +106,18 @@ pub enum TrainingError {
     /// No strength of the penalty to try, or one that is no strength.
     #[error("c must list at least one number above 0, not {0:?}")]
     Strength(Vec<f64>),
+    /// A setting of fine-tuning that makes no sense.
+    #[error("fine_tuning: {0}")]
+    FineTuning(String),
+    /// The loss went to infinity.
+    #[error("the training diverged at step {step}: lower learning_rate and head_learning_rate")]
+    Diverged {
+        /// Counted from 1.
+        step: usize,
+    },
+    /// A checkpoint cannot be kept or used.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
     /// The network failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -93,10 +130,14 @@ pub struct Trained {
     pub queues: Vec<Queue>,
     /// The head's tensors.
     pub head: HeadTensors,
+    /// What fine-tuning changed in the encoder; `None` where it stayed frozen.
+    pub change: Option<EncoderChange>,
     /// The leg of word counts, where it helps on held-out mail.
     pub lexical: Option<Lexical>,
     /// How logits become a decision.
     pub calibration: Calibration,
+    /// Calibrated loss on held-out mail after each epoch of fine-tuning; empty where there was none.
+    pub losses_by_epoch: Vec<f64>,
     /// Whether the error budget is proven on the held-out mail.
     pub budget_guaranteed: bool,
     /// Measured on held-out mail.
@@ -106,8 +147,10 @@ pub struct Trained {
 /// The encoder and what belongs to it.
 #[derive(Clone, Copy)]
 pub struct Backbone<'a> {
-    /// The frozen encoder.
+    /// The encoder.
     pub encoder: &'a BatchEncoder,
+    /// Its tensors in f32, for fine-tuning.
+    pub weights: &'a VarBuilder<'a>,
     /// Its tokenizer.
     pub tokenizer: &'a EmailTokenizer,
 }
@@ -115,7 +158,37 @@ pub struct Backbone<'a> {
 /// Tokens of one batch while features are made.
 const BATCH_TOKENS: usize = 2048;
 
-/// Trains a router's head. `progress` is told mails done and mails in all.
+/// What training tells while it runs.
+pub trait Progress {
+    /// A new stage begins.
+    fn stage(&mut self, name: &str);
+    /// Work done and work in all, of this stage.
+    fn tell(&mut self, done: usize, all: usize);
+    /// Something worth a line.
+    fn note(&mut self, line: &str);
+}
+
+/// The mails, as every leg needs them.
+struct Inbox {
+    mails: Vec<EncodedEmail>,
+    /// Where background may be put into each.
+    seams: Vec<Vec<usize>>,
+}
+
+impl Inbox {
+    fn new(tokenizer: &EmailTokenizer, examples: &[Example], config: &TrainingConfig) -> Self {
+        let read = |example: &Example| {
+            let clean = example.clean(&config.email);
+            let encoded = tokenizer.encode(&clean, config.windows.max_tokens);
+            let seams = sentence_starts(&clean, &encoded);
+            (encoded, seams)
+        };
+        let (mails, seams) = examples.iter().map(read).unzip();
+        Self { mails, seams }
+    }
+}
+
+/// Trains a router. `checkpoints` is where a killed fine-tuning can be taken up again.
 ///
 /// # Errors
 /// [`TrainingError`], with the remedy.
@@ -123,22 +196,17 @@ pub fn train(
     backbone: Backbone<'_>,
     examples: &[Example],
     config: &TrainingConfig,
-    progress: &mut dyn FnMut(usize, usize),
+    checkpoints: Option<&Path>,
+    progress: &mut dyn Progress,
 ) -> Result<Trained, TrainingError> {
-    if config.folds < 2 {
-        return Err(TrainingError::Folds(config.folds));
-    }
-    if config.c.is_empty() || config.c.iter().any(|&c| !(c.is_finite() && c > 0.0)) {
-        return Err(TrainingError::Strength(config.c.clone()));
-    }
+    check(config)?;
     let (queues, targets) = queues_of(examples)?;
-    let mails: Vec<EncodedEmail> = examples
-        .iter()
-        .map(|example| backbone.tokenizer.encode(&example.clean(&config.email), config.windows.max_tokens))
-        .collect();
-    let features = features(backbone, &mails, config, progress)?;
-    let vocabulary = Vocabulary::fit(&mails);
-    let words: Vec<SparseRow> = mails.iter().map(|mail| vocabulary.features(mail)).collect();
+    let inbox = Inbox::new(backbone.tokenizer, examples, config);
+    progress.stage("reading mail");
+    let pooled = features(backbone, &inbox.mails, config, progress)?;
+    let features: Vec<Vec<f32>> = pooled.iter().map(|vector| scaled_to_one(vector)).collect();
+    let vocabulary = Vocabulary::fit(&inbox.mails);
+    let words: Vec<SparseRow> = inbox.mails.iter().map(|mail| vocabulary.features(mail)).collect();
 
     let d_model = backbone.encoder.config().d_model;
     let encoder = Problem { features: &features, targets: &targets, n_queues: queues.len(), width: d_model };
@@ -146,30 +214,109 @@ pub fn train(
     let folds = folds::split(examples, &targets, config.folds, config.seed);
     let encoder_leg = best_held_out(&encoder, &folds, &config.c);
     let words_leg = best_held_out(&words, &folds, &config.c);
-    let Sum { weight, logits, temperature } = best_sum(&encoder_leg.logits, &words_leg.logits, &targets);
+    let frozen = best_sum(&encoder_leg.logits, &words_leg.logits, &targets);
+
+    let head_of = |mails: &[usize]| start_of_tuning(&encoder, mails, &encoder_leg.logistic, &pooled);
+    let material = Material {
+        encoder_config: backbone.encoder.config(),
+        weights: backbone.weights,
+        tokenizer: backbone.tokenizer,
+        windows: &config.windows,
+        mails: &inbox.mails,
+        seams: &inbox.seams,
+        targets: &targets,
+        n_queues: queues.len(),
+        background: &fine_tuning::built_in_background(backbone.tokenizer),
+        head: &head_of,
+        seed: config.seed,
+        checkpoints,
+    };
+    let tuning = match config.method {
+        Method::Frozen => None,
+        Method::Auto | Method::FineTuned => {
+            Some(fine_tuning::held_out(&material, &config.fine_tuning, &folds, progress)?)
+        }
+    };
+    let tuned = tuning.as_ref().map(|tuning| best_sum(&tuning.logits, &words_leg.logits, &targets));
+    let keep = tuned.as_ref().is_some_and(|tuned| config.method == Method::FineTuned || tuned.beats(&frozen, &targets));
+    let figures_frozen = accuracy(&frozen.logits, &targets);
+    let (encoder_logits, Sum { weight, logits, temperature }) = match (&tuning, tuned) {
+        (Some(tuning), Some(tuned)) if keep => (&tuning.logits, tuned),
+        _ => (&encoder_leg.logits, frozen),
+    };
     let (confidences, correct) = judged(&logits, &targets, temperature);
     let solved = solve_threshold(&confidences, &correct, config.max_error_rate);
 
-    let head = Logistic::fit(&encoder, &encoder_leg.logistic);
+    let (head, change) = match &tuning {
+        Some(tuning) if keep => {
+            let tuned = fine_tuning::on_all(&material, &config.fine_tuning, tuning.epochs, progress)?;
+            let head =
+                HeadTensors { d_model, query: tuned.head.query, weight: tuned.head.weight, bias: tuned.head.bias };
+            (head, Some(tuned.change))
+        }
+        _ => {
+            let head = Logistic::fit(&encoder, &encoder_leg.logistic);
+            let (weight, bias) = (narrow(&head.weight, 1.0), narrow(&head.bias, 1.0));
+            (HeadTensors { d_model, query: Vec::new(), weight, bias }, None)
+        }
+    };
     let lexical = (weight > 0.0).then(|| {
         let model = Logistic::fit(&words, &words_leg.logistic);
         Lexical { vocabulary, weight: narrow(&model.weight, weight), bias: narrow(&model.bias, weight) }
     });
     Ok(Trained {
         queues,
-        head: HeadTensors { d_model, weight: narrow(&head.weight, 1.0), bias: narrow(&head.bias, 1.0) },
+        head,
+        change,
         lexical,
         calibration: Calibration { temperature, threshold: solved.threshold },
         budget_guaranteed: solved.guaranteed,
+        losses_by_epoch: tuning.as_ref().map_or_else(Vec::new, |tuning| tuning.losses.clone()),
         figures: Figures {
             accuracy: accuracy(&logits, &targets),
-            accuracy_encoder_alone: accuracy(&encoder_leg.logits, &targets),
+            accuracy_encoder_alone: accuracy(encoder_logits, &targets),
             accuracy_words_alone: accuracy(&words_leg.logits, &targets),
+            accuracy_frozen: figures_frozen,
             coverage: share(solved.routed, correct.len()),
             accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
             ece: expected_calibration_error(&confidences, &correct, 15),
         },
     })
+}
+
+fn check(config: &TrainingConfig) -> Result<(), TrainingError> {
+    if config.folds < 2 {
+        return Err(TrainingError::Folds(config.folds));
+    }
+    if config.c.is_empty() || config.c.iter().any(|&c| !(c.is_finite() && c > 0.0)) {
+        return Err(TrainingError::Strength(config.c.clone()));
+    }
+    config.fine_tuning.check().map_err(TrainingError::FineTuning)
+}
+
+fn scaled_to_one(vector: &[f32]) -> Vec<f32> {
+    let length = length(vector).max(1e-12);
+    vector.iter().map(|x| x / length).collect()
+}
+
+fn length(vector: &[f32]) -> f32 {
+    vector.iter().map(|x| x * x).sum::<f32>().sqrt()
+}
+
+/// The head on the frozen encoder, fitted on some of the mails, for vectors that are not scaled to length 1: those of this
+/// encoder are of much the same length, so dividing by the mean length is close.
+fn start_of_tuning(
+    problem: &Problem<'_, Vec<f32>>,
+    mails: &[usize],
+    logistic: &LogisticConfig,
+    pooled: &[Vec<f32>],
+) -> Head {
+    let features: Vec<Vec<f32>> = mails.iter().map(|&mail| problem.features[mail].clone()).collect();
+    let targets: Vec<usize> = mails.iter().map(|&mail| problem.targets[mail]).collect();
+    let fitted = Logistic::fit(&Problem { features: &features, targets: &targets, ..*problem }, logistic);
+    let mean = mails.iter().map(|&mail| f64::from(length(&pooled[mail]))).sum::<f64>() / mails.len().max(1) as f64;
+    let weight = narrow(&fitted.weight, 1.0 / mean.max(1e-12));
+    Head { query: Vec::new(), weight, bias: narrow(&fitted.bias, 1.0) }
 }
 
 fn narrow(values: &[f64], scale: f64) -> Vec<f32> {
@@ -218,12 +365,12 @@ fn name_of(label: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// The pooled vector of each mail, scaled to length 1, in the order of the mails.
+/// The pooled vector of each mail, in the order of the mails.
 fn features(
     backbone: Backbone<'_>,
     mails: &[EncodedEmail],
     config: &TrainingConfig,
-    progress: &mut dyn FnMut(usize, usize),
+    progress: &mut dyn Progress,
 ) -> Result<Vec<Vec<f32>>, ModelError> {
     let mails: Vec<WindowedEmail> = mails
         .iter()
@@ -233,12 +380,12 @@ fn features(
     let mut done = 0;
     for batch in batches(&mails, BATCH_TOKENS) {
         let packed = pack(batch.iter().map(|&mail| &mails[mail]));
-        let pooled = l2_normalize(&backbone.encoder.pool(&packed, &KeepMaps::None)?.vectors)?.to_vec2::<f32>()?;
+        let pooled = backbone.encoder.pool(&packed, &KeepMaps::None)?.vectors.to_vec2::<f32>()?;
         done += batch.len();
         for (mail, vector) in batch.into_iter().zip(pooled) {
             features[mail] = vector;
         }
-        progress(done, mails.len());
+        progress.tell(done, mails.len());
     }
     Ok(features)
 }

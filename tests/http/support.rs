@@ -35,13 +35,13 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
     let queues = ["refunds", "late-deliveries", "allergy-questions"].map(|id| Queue::new(id, id));
     let d_model = 384;
     let weight = (0..queues.len() * d_model).map(|index| (index as f32 * 0.7).sin() * 0.3).collect();
-    let head = HeadTensors { d_model, weight, bias: vec![0.0; queues.len()] };
+    let head = HeadTensors { d_model, query: Vec::new(), weight, bias: vec![0.0; queues.len()] };
     let manifest = Manifest {
         schema: ROUTER_SCHEMA.to_owned(),
         name: "arbitrary".to_owned(),
         version: "1".to_owned(),
         encoder: EncoderReference { name: ENCODER.to_owned(), sha256: BTreeMap::new() },
-        files: RouterFiles { head: String::new(), lexical: None },
+        files: RouterFiles::default(),
         queues: queues.into(),
         languages: Vec::new(),
         windows,
@@ -50,7 +50,7 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
         provenance: Provenance::default(),
         figures: Figures::default(),
     };
-    save_router(&path, manifest, RouterTensors { head: &head, lexical: None }, "").unwrap();
+    save_router(&path, manifest, RouterTensors { head: &head, lexical: None, change: None }, "").unwrap();
     load_router(&path, DType::F32, &Device::Cpu).unwrap()
 }
 

@@ -9,6 +9,21 @@ use super::simd::Simd;
 /// `a`: there is nothing to clamp.
 #[inline(always)]
 pub(super) fn gelu<S: Simd>(simd: S, x: S::V) -> S::V {
+    let zero = simd.splat(0.0);
+    let a = simd.max(x, simd.sub(zero, x));
+    simd.sub(simd.max(x, zero), simd.div(a, one_over_tail(simd, a)))
+}
+
+/// The normal tail `Q(|x|)`, one half at 0.
+#[inline(always)]
+pub(super) fn gelu_tail<S: Simd>(simd: S, x: S::V) -> S::V {
+    let a = simd.max(x, simd.sub(simd.splat(0.0), x));
+    simd.div(simd.splat(1.0), one_over_tail(simd, a))
+}
+
+/// `1 / Q(a)` for `a >= 0`.
+#[inline(always)]
+fn one_over_tail<S: Simd>(simd: S, a: S::V) -> S::V {
     const P: [f32; 9] = [
         1.0905083,
         0.108752005,
@@ -20,16 +35,13 @@ pub(super) fn gelu<S: Simd>(simd: S, x: S::V) -> S::V {
         -2.038245e-5,
         3.3545946e-6,
     ];
-    let zero = simd.splat(0.0);
-    let a = simd.max(x, simd.sub(zero, x));
     let mut p = simd.splat(P[8]);
     for &coefficient in P[..8].iter().rev() {
         p = simd.mul_add(p, a, simd.splat(coefficient));
     }
     let p2 = simd.mul(p, p);
     let p4 = simd.mul(p2, p2);
-    let p8 = simd.mul(p4, p4);
-    simd.sub(simd.max(x, zero), simd.div(a, p8))
+    simd.mul(p4, p4)
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ mod simd;
 mod tasks;
 #[cfg(test)]
 mod testing;
+pub(super) mod training;
 mod weights;
 
 pub use encoder::{CpuEncoder, WindowMap};

@@ -1,0 +1,107 @@
+//! Sentences about nothing, put between those of a mail: the network learns that they decide nothing, wherever the one
+//! that does may stand.
+
+use crate::email::CleanEmail;
+use crate::random::SplitMix64;
+use crate::tokenizer::{EncodedEmail, Field, Token};
+
+/// Tokenized sentences that belong to no queue.
+#[derive(Debug, Clone, Default)]
+pub struct Background {
+    sentences: Vec<Vec<Token>>,
+}
+
+impl Background {
+    /// From encoded sentences; each becomes part of other mails.
+    #[must_use]
+    pub fn new(sentences: impl IntoIterator<Item = EncodedEmail>) -> Self {
+        let sentences = sentences.into_iter().map(|sentence| sentence.tokens).filter(|tokens| !tokens.is_empty());
+        Self { sentences: sentences.collect() }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sentences.is_empty()
+    }
+
+    /// The mail with up to `most` sentences put in at its seams; places and words of the new tokens mean nothing.
+    pub(super) fn insert(
+        &self,
+        mail: &EncodedEmail,
+        seams: &[usize],
+        most: usize,
+        random: &mut SplitMix64,
+    ) -> EncodedEmail {
+        if self.sentences.is_empty() || seams.is_empty() || most == 0 {
+            return mail.clone();
+        }
+        let mut places: Vec<usize> = (0..1 + random.below(most)).map(|_| seams[random.below(seams.len())]).collect();
+        places.sort_unstable();
+        let mut tokens = Vec::with_capacity(mail.tokens.len() + 16 * places.len());
+        let mut from = 0;
+        for place in places {
+            tokens.extend_from_slice(&mail.tokens[from..place]);
+            tokens.extend_from_slice(&self.sentences[random.below(self.sentences.len())]);
+            from = place;
+        }
+        tokens.extend_from_slice(&mail.tokens[from..]);
+        EncodedEmail { tokens_total: tokens.len(), tokens }
+    }
+}
+
+/// Where sentences of the body start, as token positions, the end of the mail included: the places at which others may be
+/// put in.
+#[must_use]
+pub fn sentence_starts(email: &CleanEmail, encoded: &EncodedEmail) -> Vec<usize> {
+    let text = email.body.text();
+    let mut starts = Vec::new();
+    for (position, token) in encoded.tokens.iter().enumerate() {
+        if token.field != Field::Body {
+            continue;
+        }
+        let before = text.get(..token.range.start).unwrap_or_default();
+        let blank = before.trim_end_matches([' ', '\t']);
+        let ends = blank.is_empty() || blank.ends_with(['\n', '.', '!', '?', '\u{2026}']);
+        if ends && (blank.len() < before.len() || blank.is_empty() || blank.ends_with('\n')) {
+            starts.push(position);
+        }
+    }
+    starts.push(encoded.tokens.len());
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(ids: &[u32]) -> EncodedEmail {
+        let token = |&id| Token { id, field: Field::Body, range: 0..1, word: 0, unknown: false };
+        EncodedEmail { tokens: ids.iter().map(token).collect(), tokens_total: ids.len() }
+    }
+
+    #[test]
+    fn whole_sentences_go_in_at_seams_and_the_mail_keeps_its_order() {
+        let background = Background::new([tokens(&[90, 91]), tokens(&[80])]);
+        let mail = tokens(&[1, 2, 3, 4]);
+        let mut random = SplitMix64::seeded(1);
+        for _ in 0..50 {
+            let longer = background.insert(&mail, &[0, 2, 4], 5, &mut random);
+            let ids: Vec<u32> = longer.tokens.iter().map(|token| token.id).collect();
+            let own: Vec<u32> = ids.iter().copied().filter(|&id| id < 10).collect();
+            assert_eq!(own, [1, 2, 3, 4]);
+            assert!(ids.len() > 4 && ids.len() <= 14 && longer.tokens_total == ids.len());
+            let joined = ids.windows(2).any(|pair| pair == [1, 2]) && ids.windows(2).any(|pair| pair == [3, 4]);
+            assert!(joined, "{ids:?}");
+            assert!(ids.iter().enumerate().all(|(at, &id)| id != 90 || ids[at + 1] == 91));
+        }
+    }
+
+    #[test]
+    fn without_sentences_or_seams_a_mail_stays() {
+        let mail = tokens(&[1, 2]);
+        let mut random = SplitMix64::seeded(1);
+        assert_eq!(Background::default().insert(&mail, &[0], 5, &mut random), mail);
+        assert_eq!(Background::new([tokens(&[9])]).insert(&mail, &[], 5, &mut random), mail);
+    }
+}

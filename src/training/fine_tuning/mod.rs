@@ -1,0 +1,240 @@
+//! Fine-tuning: the encoder moves with the head, from the frozen encoder's head on (Kumar et al. 2022, "linear probing, then
+//! fine-tuning").
+//!
+//! Held-out mail decides how many epochs are run and whether the result is used at all: each fold is judged by a network
+//! that never saw it, and then one network is trained on all mail.
+
+mod adamw;
+mod background;
+mod checkpoint;
+mod network;
+mod run;
+mod sampler;
+
+pub use background::{Background, sentence_starts};
+pub use checkpoint::CheckpointError;
+pub use network::Head;
+
+use std::path::Path;
+
+use candle_nn::VarBuilder;
+use serde::{Deserialize, Serialize};
+
+use super::Progress;
+use crate::email::{CleanOptions, Fields, Posted, clean};
+use crate::metrics::{fit_temperature, negative_log_likelihood};
+use crate::model::EncoderConfig;
+use crate::model::trainable::{Adaptation, LoraConfig};
+use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
+use run::{Run, Tuned};
+
+/// What of the encoder is fine-tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Depth {
+    /// Low-rank adapters: a router of one or two megabytes.
+    #[default]
+    Lora,
+    /// Every layer above the embeddings: a router of twenty megabytes.
+    Full,
+}
+
+/// Settings of fine-tuning. The defaults are those that did best on held-out mail; docs/accuracy.md has the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FineTuningConfig {
+    /// Adapters, or all layers.
+    pub depth: Depth,
+    /// Rank of the adapters.
+    pub rank: usize,
+    /// The adapters' change is scaled by `alpha / rank`.
+    pub alpha: f64,
+    /// Highest learning rate of the encoder.
+    pub learning_rate: f64,
+    /// Highest learning rate of the head.
+    pub head_learning_rate: f64,
+    /// Passes over the mail at most; held-out mail chooses the best number up to here.
+    pub epochs: usize,
+    /// Mails of one step.
+    pub batch: usize,
+    /// Share of all steps in which the learning rate rises.
+    pub warm_up: f64,
+    /// Decay of weights (never of biases and layer norms) per step, as a share of the learning rate.
+    pub weight_decay: f64,
+    /// Share of hidden values that are dropped while training.
+    pub dropout: f64,
+    /// Share of the target that is spread over all queues.
+    pub label_smoothing: f64,
+    /// Longest gradient, as a Euclidean length over all parameters.
+    pub clip: f64,
+    /// Share of the mails that get sentences about nothing put in between, anew in each epoch.
+    pub background: f64,
+    /// Sentences put into such a mail at most.
+    pub background_sentences: usize,
+    /// Parts for held-out figures; each part costs a whole training.
+    pub folds: usize,
+}
+
+impl Default for FineTuningConfig {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Lora,
+            rank: 16,
+            alpha: 32.0,
+            learning_rate: 5e-4,
+            head_learning_rate: 1e-3,
+            epochs: 6,
+            batch: 16,
+            warm_up: 0.1,
+            weight_decay: 0.01,
+            dropout: 0.1,
+            label_smoothing: 0.05,
+            clip: 1.0,
+            background: 0.3,
+            background_sentences: 20,
+            folds: 3,
+        }
+    }
+}
+
+impl FineTuningConfig {
+    fn adaptation(&self) -> Adaptation {
+        match self.depth {
+            Depth::Lora => Adaptation::Lora(LoraConfig { rank: self.rank, alpha: self.alpha }),
+            Depth::Full => Adaptation::Full,
+        }
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the setting and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |name: &str, value: f64| {
+            (value.is_finite() && value > 0.0).then_some(()).ok_or(format!("{name} must be above 0, not {value}"))
+        };
+        let share = |name: &str, value: f64| {
+            (0.0..1.0).contains(&value).then_some(()).ok_or(format!("{name} must be from 0 to below 1, not {value}"))
+        };
+        let count = |name: &str, value: usize, least: usize| {
+            (value >= least).then_some(()).ok_or(format!("{name} must be at least {least}, not {value}"))
+        };
+        positive("learning_rate", self.learning_rate)?;
+        positive("head_learning_rate", self.head_learning_rate)?;
+        positive("alpha", self.alpha)?;
+        positive("clip", self.clip)?;
+        share("warm_up", self.warm_up)?;
+        share("dropout", self.dropout)?;
+        share("label_smoothing", self.label_smoothing)?;
+        if !(0.0..=1.0).contains(&self.background) {
+            return Err(format!("background must be from 0 to 1, not {}", self.background));
+        }
+        count("rank", self.rank, 1)?;
+        count("epochs", self.epochs, 1)?;
+        count("batch", self.batch, 1)?;
+        count("folds", self.folds, 2)
+    }
+}
+
+/// The mail and all that fine-tuning reads of it.
+pub(super) struct Material<'a> {
+    pub encoder_config: &'a EncoderConfig,
+    /// The encoder's tensors, f32, on the device to train on.
+    pub weights: &'a VarBuilder<'a>,
+    pub tokenizer: &'a EmailTokenizer,
+    pub windows: &'a WindowConfig,
+    pub mails: &'a [EncodedEmail],
+    /// Where a sentence may be put into each mail, as token positions.
+    pub seams: &'a [Vec<usize>],
+    pub targets: &'a [usize],
+    pub n_queues: usize,
+    pub background: &'a Background,
+    /// The frozen encoder's head, fitted on the mails of these places, without the scaling to length 1: where training
+    /// starts. It is fitted anew for each run, so that no run has seen what it is judged on.
+    pub head: &'a (dyn Fn(&[usize]) -> Head + Sync),
+    pub seed: u64,
+    /// Where a killed training is taken up again; `None` keeps nothing.
+    pub checkpoints: Option<&'a Path>,
+}
+
+/// What held-out mail says of fine-tuning.
+pub(super) struct HeldOutTuning {
+    /// The best number of epochs.
+    pub epochs: usize,
+    /// Logits of each mail by a network that had not seen it, after that number.
+    pub logits: Vec<Vec<f32>>,
+    /// Calibrated loss after each number of epochs.
+    pub losses: Vec<f64>,
+}
+
+/// Counts tokens for a progress bar.
+pub(super) struct Meter<'a> {
+    done: usize,
+    all: usize,
+    progress: &'a mut dyn Progress,
+}
+
+impl Meter<'_> {
+    fn add(&mut self, tokens: usize) {
+        self.done += tokens;
+        self.progress.tell(self.done.min(self.all), self.all);
+    }
+
+    fn note(&mut self, line: &str) {
+        self.progress.note(line);
+    }
+}
+
+/// The sentences that come with the program.
+pub(super) fn built_in_background(tokenizer: &EmailTokenizer) -> Background {
+    let sentence = |line: &str| {
+        let fields = Fields { text: Some(line), ..Fields::default() };
+        tokenizer.encode(&clean(&Posted::Fields(fields), &CleanOptions::default()), usize::MAX)
+    };
+    Background::new(include_str!("background.txt").lines().map(sentence))
+}
+
+/// Trains once for each fold and judges the mail that it held out. `folds` gives the fold of each mail.
+pub(super) fn held_out(
+    material: &Material<'_>,
+    config: &FineTuningConfig,
+    folds: &[usize],
+    progress: &mut dyn Progress,
+) -> Result<HeldOutTuning, super::TrainingError> {
+    // Each fold costs a training, so the folds of the heads are joined into fewer.
+    let n_folds = folds.iter().max().map_or(0, |last| last + 1).min(config.folds);
+    let mut by_epoch = vec![vec![Vec::new(); folds.len()]; config.epochs];
+    for fold in 0..n_folds {
+        let part = |inside: bool| {
+            (0..folds.len()).filter(|&mail| (folds[mail] % n_folds == fold) == inside).collect::<Vec<_>>()
+        };
+        let (held_out, rest) = (part(true), part(false));
+        let run = Run { name: format!("fold-{fold}"), material, config, mails: &rest, judged: &held_out };
+        progress.stage(&format!("fine-tuning, part {} of {}", fold + 1, n_folds + 1));
+        let tuned = run.go(config.epochs, &mut Meter { done: 0, all: run.tokens(config.epochs), progress })?;
+        for (epoch, logits) in tuned.judged.into_iter().enumerate() {
+            for (&mail, logits) in held_out.iter().zip(logits) {
+                by_epoch[epoch][mail] = logits;
+            }
+        }
+    }
+    let loss = |logits: &Vec<Vec<f32>>| {
+        negative_log_likelihood(logits, material.targets, fit_temperature(logits, material.targets))
+    };
+    let losses: Vec<f64> = by_epoch.iter().map(loss).collect();
+    let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(0);
+    Ok(HeldOutTuning { epochs: best + 1, logits: by_epoch.swap_remove(best), losses })
+}
+
+/// Trains on all mail for the given number of epochs, on the schedule that the folds had.
+pub(super) fn on_all(
+    material: &Material<'_>,
+    config: &FineTuningConfig,
+    epochs: usize,
+    progress: &mut dyn Progress,
+) -> Result<Tuned, super::TrainingError> {
+    let mails: Vec<usize> = (0..material.mails.len()).collect();
+    let run = Run { name: "all".to_owned(), material, config, mails: &mails, judged: &[] };
+    progress.stage("fine-tuning, all mail");
+    run.go(epochs, &mut Meter { done: 0, all: run.tokens(epochs), progress })
+}

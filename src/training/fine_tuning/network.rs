@@ -1,0 +1,173 @@
+//! The network that is trained: the fast one on the CPU, the one of tensors on other devices.
+
+use std::collections::BTreeMap;
+
+use candle_core::{DType, Tensor};
+use candle_nn::ops::log_softmax;
+
+use super::{Depth, FineTuningConfig, Material};
+use crate::artifact::{EncoderChange, StoredTensor};
+use crate::model::trainable::{
+    Dropout, Gradients, LoraConfig, Objective, PackedNetwork, Parameter, TrainableEncoder, TrainableHead,
+};
+use crate::model::{ModelError, PackedBatch};
+
+/// A linear head, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Head {
+    /// `[C, D]`; empty where the head pools by the mean.
+    pub query: Vec<f32>,
+    /// `[C, D]`.
+    pub weight: Vec<f32>,
+    /// `[C]`.
+    pub bias: Vec<f32>,
+}
+
+/// What a parameter is, for the optimizer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// A matrix, not a bias or a norm.
+    pub matrix: bool,
+    /// Of the head, not of the encoder.
+    pub of_head: bool,
+}
+
+/// Values of all trained tensors stay with the caller; this knows their order, names and shapes.
+pub(super) struct Network {
+    parameters: Vec<(String, Vec<usize>)>,
+    /// So many of them belong to the encoder; the head's follow.
+    of_encoder: usize,
+    engine: Engine,
+}
+
+enum Engine {
+    Packed(Box<PackedNetwork>),
+    Tensors(Box<Tensors>),
+}
+
+struct Tensors {
+    encoder: TrainableEncoder,
+    head: TrainableHead,
+    parameters: Vec<Parameter>,
+}
+
+impl Network {
+    /// The network, and the values to start from.
+    pub(super) fn new(
+        material: &Material<'_>,
+        config: &FineTuningConfig,
+        head: &Head,
+    ) -> Result<(Self, Vec<Vec<f32>>), ModelError> {
+        let adaptation = config.adaptation();
+        let encoder = TrainableEncoder::new(material.encoder_config, material.weights, adaptation, material.seed)?;
+        let head = TrainableHead::new(&head.weight, &head.bias, DType::F32, encoder.device())?;
+        let of_encoder = encoder.parameters().len();
+        let parameters: Vec<Parameter> = encoder.parameters().iter().cloned().chain(head.parameters()).collect();
+        let start = parameters.iter().map(|parameter| flat(&parameter.var)).collect::<Result<_, _>>()?;
+        let shapes: Vec<(String, Vec<usize>)> =
+            parameters.iter().map(|Parameter { name, var }| (name.clone(), var.dims().to_vec())).collect();
+        let engine = if encoder.device().is_cpu() {
+            let names: Vec<String> = shapes.iter().map(|(name, _)| name.clone()).collect();
+            let (sizes, weights) = (material.encoder_config, material.weights);
+            Engine::Packed(Box::new(PackedNetwork::new(sizes, weights, adaptation, &names, material.n_queues)?))
+        } else {
+            Engine::Tensors(Box::new(Tensors { encoder, head, parameters }))
+        };
+        Ok((Self { parameters: shapes, of_encoder, engine }, start))
+    }
+
+    /// In the order of the values.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> {
+        let of_encoder = self.of_encoder;
+        let kind = move |(index, (_, shape)): (usize, &(String, Vec<usize>))| Kind {
+            matrix: shape.len() > 1,
+            of_head: index >= of_encoder,
+        };
+        self.parameters.iter().enumerate().map(kind)
+    }
+
+    /// Adds the gradients of the smoothed cross entropy.
+    pub(super) fn loss(
+        &mut self,
+        values: &[Vec<f32>],
+        batch: &PackedBatch,
+        objective: &Objective<'_>,
+        dropout: &mut Dropout,
+        gradients: &mut Gradients,
+    ) -> Result<(), ModelError> {
+        match &mut self.engine {
+            Engine::Packed(network) => network.loss(values, batch, objective, Some(dropout), gradients).map(|_| ()),
+            Engine::Tensors(network) => network.loss(values, batch, objective, dropout, gradients),
+        }
+    }
+
+    /// Logits `[mails, C]`, row by row.
+    pub(super) fn logits(&mut self, values: &[Vec<f32>], batch: &PackedBatch) -> Result<Vec<f32>, ModelError> {
+        match &mut self.engine {
+            Engine::Packed(network) => network.logits(values, batch),
+            Engine::Tensors(network) => {
+                network.set(values)?;
+                flat(&network.forward(batch, None)?)
+            }
+        }
+    }
+
+    /// What changed in the encoder, and the head.
+    pub(super) fn taken_apart(self, config: &FineTuningConfig, values: Vec<Vec<f32>>) -> (EncoderChange, Head) {
+        let mut values = values.into_iter();
+        let tensors: BTreeMap<String, StoredTensor> = self.parameters[..self.of_encoder]
+            .iter()
+            .zip(values.by_ref())
+            .map(|((name, shape), values)| (name.clone(), StoredTensor { shape: shape.clone(), values }))
+            .collect();
+        let change = match config.depth {
+            Depth::Lora => EncoderChange::Lora(LoraConfig { rank: config.rank, alpha: config.alpha }, tensors),
+            Depth::Full => EncoderChange::Full(tensors),
+        };
+        let mut next = || values.next().unwrap_or_default();
+        (change, Head { query: next(), weight: next(), bias: next() })
+    }
+}
+
+impl Tensors {
+    fn set(&self, values: &[Vec<f32>]) -> Result<(), ModelError> {
+        for (Parameter { var, .. }, values) in self.parameters.iter().zip(values) {
+            var.set(&Tensor::from_slice(values, var.shape(), var.device())?)?;
+        }
+        Ok(())
+    }
+
+    fn forward(&self, batch: &PackedBatch, dropout: Option<&mut Dropout>) -> Result<Tensor, ModelError> {
+        Ok(self.head.forward(&self.encoder.forward(batch, dropout)?, batch)?)
+    }
+
+    fn loss(
+        &self,
+        values: &[Vec<f32>],
+        batch: &PackedBatch,
+        objective: &Objective<'_>,
+        dropout: &mut Dropout,
+        gradients: &mut Gradients,
+    ) -> Result<(), ModelError> {
+        self.set(values)?;
+        let logits = self.forward(batch, Some(dropout))?;
+        let (mails, queues) = logits.dims2()?;
+        let mut wanted = vec![objective.label_smoothing / queues as f32; mails * queues];
+        for (mail, &target) in objective.targets.iter().enumerate() {
+            wanted[mail * queues + target] += 1.0 - objective.label_smoothing;
+        }
+        let wanted = Tensor::from_vec(wanted, (mails, queues), logits.device())?;
+        let loss = ((log_softmax(&logits, 1)? * wanted)?.sum_all()? * -f64::from(objective.scale))?;
+        let store = loss.backward()?;
+        for (sum, parameter) in gradients.sums_mut().iter_mut().zip(&self.parameters) {
+            if let Some(gradient) = store.get(&parameter.var) {
+                sum.iter_mut().zip(flat(gradient)?).for_each(|(sum, gradient)| *sum += gradient);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn flat(tensor: &Tensor) -> Result<Vec<f32>, ModelError> {
+    Ok(tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?)
+}

@@ -1,0 +1,178 @@
+//! One run: a network trained on some mails and judged on others after every epoch.
+
+use sha2::{Digest, Sha256};
+
+use super::adamw::{Moments, Rate, clip_factor, schedule};
+use super::checkpoint::State;
+use super::network::Network;
+use super::{FineTuningConfig, Head, Material, Meter, sampler};
+use crate::artifact::EncoderChange;
+use crate::collate::{Pooling, WindowedEmail, batches, pack};
+use crate::metrics::{fit_temperature, negative_log_likelihood};
+use crate::model::trainable::{Dropout, Gradients, Objective};
+use crate::random::SplitMix64;
+use crate::tokenizer::EncodedEmail;
+use crate::training::TrainingError;
+use crate::training::held_out::judged;
+
+/// Tokens that go through the network at a time: what a step's mails are cut into, and what memory must hold.
+const TOKENS_AT_ONCE: usize = 1024;
+
+/// What a run gives.
+pub(in crate::training) struct Tuned {
+    /// What changed in the encoder.
+    pub change: EncoderChange,
+    /// The head.
+    pub head: Head,
+    /// Logits of the judged mails after each epoch.
+    pub(super) judged: Vec<Vec<Vec<f32>>>,
+}
+
+pub(super) struct Run<'a> {
+    pub name: String,
+    pub material: &'a Material<'a>,
+    pub config: &'a FineTuningConfig,
+    pub mails: &'a [usize],
+    pub judged: &'a [usize],
+}
+
+impl Run<'_> {
+    /// Trains for `epochs` of the configured ones, from the last checkpoint on where there is one.
+    pub(super) fn go(&self, epochs: usize, meter: &mut Meter<'_>) -> Result<Tuned, TrainingError> {
+        let head = (self.material.head)(self.mails);
+        let (mut network, start) = Network::new(self.material, self.config, &head)?;
+        let sizes: Vec<usize> = start.iter().map(Vec::len).collect();
+        let checkpoint = self.material.checkpoints.map(|folder| folder.join(format!("{}.safetensors", self.name)));
+        let fingerprint = self.fingerprint();
+        let found = match &checkpoint {
+            Some(path) => State::load(path, &fingerprint, &sizes, self.material.n_queues)?,
+            None => None,
+        };
+        let mut state = found.unwrap_or_else(|| State {
+            epochs: 0,
+            steps: 0,
+            moments: sizes.iter().map(|&size| Moments::zeros(size)).collect(),
+            values: start,
+            judged: Vec::new(),
+        });
+        meter.add(self.tokens(state.epochs));
+        while state.epochs < epochs {
+            self.epoch(&mut network, &mut state, meter)?;
+            let logits = self.judge(&mut network, &state.values, meter)?;
+            state.epochs += 1;
+            if !logits.is_empty() {
+                meter.note(&self.said(&logits, state.epochs));
+            }
+            state.judged.push(logits);
+            if let Some(path) = &checkpoint {
+                state.save(path, &fingerprint)?;
+            }
+        }
+        let (change, head) = network.taken_apart(self.config, state.values);
+        Ok(Tuned { change, head, judged: state.judged })
+    }
+
+    /// Tokens that so many epochs take, about: what the progress counts.
+    pub(super) fn tokens(&self, epochs: usize) -> usize {
+        self.mails.iter().chain(self.judged).map(|&mail| self.material.mails[mail].tokens.len()).sum::<usize>() * epochs
+    }
+
+    /// What must be the same for a checkpoint to fit: the settings, the mail and which of it this run sees.
+    fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(format!("{:?} {} {:?}", self.config, self.material.seed, self.material.windows));
+        hash.update(format!("{:?} {:?}", self.mails, self.judged));
+        for &mail in self.mails.iter().chain(self.judged) {
+            hash.update(self.material.targets[mail].to_le_bytes());
+            self.material.mails[mail].tokens.iter().for_each(|token| hash.update(token.id.to_le_bytes()));
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn epoch(&self, network: &mut Network, state: &mut State, meter: &mut Meter<'_>) -> Result<(), TrainingError> {
+        let Material { targets, n_queues, seed, .. } = *self.material;
+        let mut random = SplitMix64::stream(seed, state.epochs as u64);
+        let mut dropout = Dropout::new(self.config.dropout, random.next_u64());
+        let order = sampler::order(self.mails, targets, n_queues, &mut random);
+        let steps = order.len().div_ceil(self.config.batch) * self.config.epochs;
+        let mut gradients = Gradients::zeros(state.values.iter().map(Vec::len));
+        for chosen in order.chunks(self.config.batch) {
+            let mails: Vec<WindowedEmail> = chosen.iter().map(|&mail| self.windowed(mail, Some(&mut random))).collect();
+            gradients.clear();
+            for part in batches(&mails, TOKENS_AT_ONCE) {
+                let batch = pack(part.iter().map(|&place| &mails[place]));
+                let wanted: Vec<usize> = part.iter().map(|&place| targets[chosen[place]]).collect();
+                let objective = Objective {
+                    targets: &wanted,
+                    label_smoothing: self.config.label_smoothing as f32,
+                    scale: 1.0 / chosen.len() as f32,
+                };
+                network.loss(&state.values, &batch, &objective, &mut dropout, &mut gradients)?;
+                meter.add(part.iter().map(|&place| self.material.mails[chosen[place]].tokens.len()).sum());
+            }
+            self.step(network, state, gradients.sums(), steps)?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &self,
+        network: &Network,
+        state: &mut State,
+        gradients: &[Vec<f32>],
+        steps: usize,
+    ) -> Result<(), TrainingError> {
+        let factor = clip_factor(gradients.iter().map(Vec::as_slice), self.config.clip);
+        if !factor.is_finite() {
+            return Err(TrainingError::Diverged { step: state.steps + 1 });
+        }
+        let share = schedule(state.steps, steps, self.config.warm_up);
+        state.steps += 1;
+        let parameters = state.values.iter_mut().zip(&mut state.moments).zip(gradients);
+        for (((values, moments), gradient), kind) in parameters.zip(network.kinds()) {
+            let highest = if kind.of_head { self.config.head_learning_rate } else { self.config.learning_rate };
+            let weight_decay = if kind.matrix { self.config.weight_decay as f32 } else { 0.0 };
+            let rate = Rate { step: state.steps, learning_rate: (highest * share) as f32, weight_decay };
+            moments.step(values, gradient, factor, rate);
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &self,
+        network: &mut Network,
+        values: &[Vec<f32>],
+        meter: &mut Meter<'_>,
+    ) -> Result<Vec<Vec<f32>>, TrainingError> {
+        let mails: Vec<WindowedEmail> = self.judged.iter().map(|&mail| self.windowed(mail, None)).collect();
+        let mut logits = vec![Vec::new(); mails.len()];
+        for part in batches(&mails, TOKENS_AT_ONCE) {
+            let batch = pack(part.iter().map(|&place| &mails[place]));
+            let rows = network.logits(values, &batch)?;
+            meter.add(part.iter().map(|&place| self.material.mails[self.judged[place]].tokens.len()).sum());
+            let rows = rows.chunks_exact(self.material.n_queues);
+            part.into_iter().zip(rows).for_each(|(place, row)| logits[place] = row.to_vec());
+        }
+        Ok(logits)
+    }
+
+    /// How the judged mails fared, in a line.
+    fn said(&self, logits: &[Vec<f32>], epochs: usize) -> String {
+        let targets: Vec<usize> = self.judged.iter().map(|&mail| self.material.targets[mail]).collect();
+        let (_, correct) = judged(logits, &targets, 1.0);
+        let wrong = correct.iter().filter(|&&correct| !correct).count();
+        let loss = negative_log_likelihood(logits, &targets, fit_temperature(logits, &targets));
+        format!("after epoch {epochs}: {wrong} of {} held-out mails wrong, loss {loss:.4}", targets.len())
+    }
+
+    /// A mail in windows; while training, some get background put in.
+    fn windowed(&self, mail: usize, random: Option<&mut SplitMix64>) -> WindowedEmail {
+        let Material { mails, seams, tokenizer, windows, background, .. } = self.material;
+        let windowed = |mail: &EncodedEmail| WindowedEmail::new(mail, tokenizer, windows, Pooling::Mean);
+        let Some(random) = random else { return windowed(&mails[mail]) };
+        if random.uniform() >= self.config.background {
+            return windowed(&mails[mail]);
+        }
+        windowed(&background.insert(&mails[mail], &seams[mail], self.config.background_sentences, random))
+    }
+}
