@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::calibration::Calibration;
 use crate::collate::Pooling;
 use crate::queues::Queue;
 use crate::tokenizer::WindowConfig;
@@ -63,16 +64,6 @@ pub struct RouterFiles {
     pub lexical: Option<String>,
 }
 
-/// From logits to a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Calibration {
-    /// Confidence is `softmax(logits / temperature)`.
-    pub temperature: f64,
-    /// Least confidence with which a mail is routed without a person.
-    pub threshold: f64,
-}
-
 /// How a router came to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
@@ -99,7 +90,7 @@ pub struct Figures {
     pub accuracy_encoder_alone: f64,
     /// The same for word counts without the encoder: the baseline.
     pub accuracy_words_alone: f64,
-    /// Share of held-out mails at or above the threshold.
+    /// Share of held-out mails routed without a person.
     pub coverage: f64,
     /// Share of those that went to the right queue.
     pub accuracy_when_routed: f64,

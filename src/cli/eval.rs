@@ -27,7 +27,8 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let examples = read_jsonl(&args.data, None)?;
     let router = load(&config.model)?;
     let mut progress = Progress::new("judging");
-    let evaluation = evaluate(&router, &examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
+    let evaluation =
+        evaluate(&router, &examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?.summary;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&evaluation)?);
     } else {

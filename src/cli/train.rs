@@ -92,7 +92,7 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     if let Some(test) = &args.test {
         let mails = read_jsonl(test, None)?;
         let mut progress = Progress::new("judging");
-        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?;
+        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
         print!("{}", super::eval::table(&evaluation));
         write_card(&args.out, &card::card(&manifest, &trained, Some((test, &evaluation))))?;
     }
@@ -142,7 +142,7 @@ fn manifest(
         languages: config.languages.clone(),
         windows: config.windows,
         pooling: config.pooling,
-        calibration: trained.calibration,
+        calibration: trained.calibration.clone(),
         provenance: Provenance {
             data: name_of(&args.data),
             data_sha256: sha256_file(&args.data)?,

@@ -3,9 +3,15 @@
 
 mod folds;
 mod held_out;
+mod knowing;
 mod logistic;
+mod promise;
 
+pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
 pub use logistic::{Logistic, LogisticConfig, Problem, Row};
+pub use promise::Promise;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +19,9 @@ use crate::artifact::{Calibration, Figures, HeadTensors};
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
+use crate::evaluation::JudgedMail;
 use crate::lexical::{Lexical, SparseRow, Vocabulary};
-use crate::metrics::{expected_calibration_error, solve_threshold};
+use crate::metrics::expected_calibration_error;
 use crate::model::{BatchEncoder, KeepMaps, ModelError, l2_normalize};
 use crate::queues::{Queue, QueueError, QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
@@ -30,6 +37,14 @@ pub struct TrainingConfig {
     pub folds: usize,
     /// Share of wrong answers that is acceptable among mail routed without a person.
     pub max_error_rate: f64,
+    /// The same for single queues, by id; they get thresholds of their own.
+    pub queue_max_error_rate: BTreeMap<String, f64>,
+    /// Least share of a queue's mail that must reach the queue or a person, by id.
+    pub recall_floor: BTreeMap<String, f64>,
+    /// Share of known mail that may be taken for out of scope; 0 leaves the check out.
+    pub out_of_scope_quantile: f64,
+    /// Share of the mail handed to a person whose right queue may be missing from the set shown; 0 leaves the set out.
+    pub conformal_alpha: f64,
     /// Seed of everything random.
     pub seed: u64,
     /// How mail is cut into windows.
@@ -48,11 +63,29 @@ impl Default for TrainingConfig {
             c: vec![1.0, 3.0, 10.0, 30.0, 100.0],
             folds: 6,
             max_error_rate: 0.03,
+            queue_max_error_rate: BTreeMap::new(),
+            recall_floor: BTreeMap::new(),
+            out_of_scope_quantile: 0.02,
+            conformal_alpha: 0.05,
             seed: 0,
             windows: WindowConfig::default(),
             pooling: Pooling::default(),
             languages: vec!["en".to_owned()],
             email: CleanOptions::default(),
+        }
+    }
+}
+
+impl TrainingConfig {
+    /// The part that says what the router may do alone.
+    #[must_use]
+    pub fn knowing(&self) -> KnowingConfig {
+        KnowingConfig {
+            max_error_rate: self.max_error_rate,
+            queue_max_error_rate: self.queue_max_error_rate.clone(),
+            recall_floor: self.recall_floor.clone(),
+            out_of_scope_quantile: self.out_of_scope_quantile,
+            conformal_alpha: self.conformal_alpha,
         }
     }
 }
@@ -81,6 +114,9 @@ pub enum TrainingError {
     /// No strength of the penalty to try, or one that is no strength.
     #[error("c must list at least one number above 0, not {0:?}")]
     Strength(Vec<f64>),
+    /// Budgets or floors that cannot be.
+    #[error(transparent)]
+    Knowing(#[from] KnowingError),
     /// The network failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -99,8 +135,12 @@ pub struct Trained {
     pub calibration: Calibration,
     /// Whether the error budget is proven on the held-out mail.
     pub budget_guaranteed: bool,
+    /// What is proven on the held-out mail and what is not, the common error budget first.
+    pub promises: Vec<Promise>,
     /// Measured on held-out mail.
     pub figures: Figures,
+    /// What both legs said of each mail, trained on the other folds.
+    pub held_out: Vec<JudgedMail>,
 }
 
 /// The encoder and what belongs to it.
@@ -132,6 +172,8 @@ pub fn train(
         return Err(TrainingError::Strength(config.c.clone()));
     }
     let (queues, targets) = queues_of(examples)?;
+    let queue_ids: Vec<String> = queues.iter().map(|queue| queue.id.clone()).collect();
+    config.knowing().check(&queue_ids)?;
     let mails: Vec<EncodedEmail> = examples
         .iter()
         .map(|example| backbone.tokenizer.encode(&example.clean(&config.email), config.windows.max_tokens))
@@ -148,7 +190,7 @@ pub fn train(
     let words_leg = best_held_out(&words, &folds, &config.c);
     let Sum { weight, logits, temperature } = best_sum(&encoder_leg.logits, &words_leg.logits, &targets);
     let (confidences, correct) = judged(&logits, &targets, temperature);
-    let solved = solve_threshold(&confidences, &correct, config.max_error_rate);
+    let solved = solve(&logits, &targets, temperature, &queue_ids, &config.knowing());
 
     let head = Logistic::fit(&encoder, &encoder_leg.logistic);
     let lexical = (weight > 0.0).then(|| {
@@ -159,8 +201,9 @@ pub fn train(
         queues,
         head: HeadTensors { d_model, weight: narrow(&head.weight, 1.0), bias: narrow(&head.bias, 1.0) },
         lexical,
-        calibration: Calibration { temperature, threshold: solved.threshold },
-        budget_guaranteed: solved.guaranteed,
+        budget_guaranteed: solved.budget_guaranteed(),
+        calibration: solved.calibration,
+        promises: solved.promises,
         figures: Figures {
             accuracy: accuracy(&logits, &targets),
             accuracy_encoder_alone: accuracy(&encoder_leg.logits, &targets),
@@ -169,7 +212,28 @@ pub fn train(
             accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
             ece: expected_calibration_error(&confidences, &correct, 15),
         },
+        held_out: held_out_mails(examples, &mails, &targets, logits, words_leg.logits),
     })
+}
+
+/// What the report is made of.
+fn held_out_mails(
+    examples: &[Example],
+    mails: &[EncodedEmail],
+    targets: &[usize],
+    logits: Vec<Vec<f32>>,
+    words: Vec<Vec<f32>>,
+) -> Vec<JudgedMail> {
+    let judged = logits.into_iter().zip(words).enumerate().map(|(index, (logits, words))| JudgedMail {
+        id: examples[index].id.clone(),
+        target: targets[index],
+        logits,
+        baseline: Some(words),
+        tokens: mails[index].tokens_total,
+        decisive_position: None,
+        subject: examples[index].subject.clone(),
+    });
+    judged.collect()
 }
 
 fn narrow(values: &[f64], scale: f64) -> Vec<f32> {
