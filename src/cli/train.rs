@@ -11,11 +11,12 @@ use serde::Deserialize;
 use super::card;
 use super::common::{Progress, set_threads};
 use crate::artifact::{
-    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterTensors, find_encoder,
-    find_model, load_router, save_router, sha256_file, write_card,
+    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterInfo, RouterTensors,
+    find_encoder, find_model, load_router, save_router, sha256_file, write_card,
 };
 use crate::dataset::read_jsonl;
 use crate::evaluation::evaluate;
+use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
 use crate::inference::DeviceChoice;
 use crate::queues::Queue;
 use crate::telemetry::{self, TelemetryConfig};
@@ -47,6 +48,10 @@ pub(super) struct TrainArgs {
     /// Labelled mail to judge the new router on; it is never trained on. The card states the result.
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
+    /// Write report.html and report.json on the training mail here, each mail judged by models that had not seen it; the
+    /// page holds subjects of mails.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Where the network runs: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
@@ -96,8 +101,23 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         print!("{}", super::eval::table(&evaluation));
         write_card(&args.out, &card::card(&manifest, &trained, Some((test, &evaluation))))?;
     }
+    if let Some(folder) = &args.report {
+        write_report(folder, &held_out_report(args, &router.info, &trained))?;
+    }
     println!("router {} {} written to {}", router.info.name, router.info.version, args.out.display());
     Ok(())
+}
+
+/// The report on the training mail, from the models of the other folds.
+fn held_out_report(args: &TrainArgs, info: &RouterInfo, trained: &Trained) -> Report {
+    Report::new(&ReportInput {
+        router: &format!("{} {}", info.name, info.version),
+        data: &name_of(&args.data),
+        origin: Origin::HeldOut,
+        queues: &trained.queues,
+        calibration: &trained.calibration,
+        mails: &trained.held_out,
+    })
 }
 
 fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {

@@ -1,8 +1,11 @@
-//! How good a router is on labelled mail: what it said of every mail, and the figures.
+//! How good a router is on labelled mail: what it said of every mail, the figures, the report.
 
+mod decisive;
 mod judged;
+pub mod report;
 mod summary;
 
+pub use decisive::place_decisive;
 pub use judged::JudgedMail;
 pub use summary::{Evaluation, Misroute, QueueFigures};
 
