@@ -17,13 +17,14 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// Modules of one floor that may use another of the same floor.
-const BESIDE: [(&str, &str); 6] = [
+const BESIDE: [(&str, &str); 7] = [
     ("artifact", "collate"),
     ("artifact", "lexical"),
     ("cli", "config"),
     ("cli", "telemetry"),
     ("cli", "shutdown"),
     ("config", "telemetry"),
+    ("training", "evaluation"),
 ];
 
 /// Crates that a module must not name.

@@ -105,8 +105,13 @@ fn training_writes_a_router_that_routes_and_keeps_the_old_one_on_bad_data() {
         .map(|line| line.to_string())
         .collect();
     std::fs::write(&data, lines.join("\n")).unwrap();
-    let arguments = ["train", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    stdout(&postroom(&arguments, ""));
+    let report = folder.path().join("report");
+    let arguments =
+        ["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let told = stdout(&postroom(&arguments, ""));
+    // Eight mails promise nothing, and the command says what is missing.
+    assert!(told.contains("not proven") && told.contains("out of scope: NOT PROVEN"), "{told}");
+    assert!(std::fs::read_to_string(report.join("report.json")).unwrap().contains("\"origin\": \"held_out\""));
     let json = stdout(&postroom(
         &["route", "-", "--json", "--router", out.to_str().unwrap()],
         "The app crashes when I log in.",
@@ -119,6 +124,32 @@ fn training_writes_a_router_that_routes_and_keeps_the_old_one_on_bad_data() {
     let error = stderr(&postroom(&arguments, ""));
     assert!(error.contains("line 9") && error.contains("no `queue`"), "{error}");
     assert_eq!(std::fs::read(out.join("router.json")).unwrap(), before);
+}
+
+#[test]
+fn eval_writes_a_report_of_the_figures_that_it_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("mail.jsonl");
+    let lines = [
+        ("a", EGGLESS, "refunds", "Can I get a refund for it?"),
+        ("b", "Where is my order? It should have come on Friday.", "late-deliveries", "Where is my order?"),
+        ("c", "Does the rye loaf contain nuts?", "refunds", "Does the rye loaf contain nuts?"),
+    ];
+    let line = |(id, text, queue, decisive): &(&str, &str, &str, &str)| {
+        serde_json::json!({"id": id, "subject": "<b>cake</b>", "body": text, "queue": queue, "decisive": decisive})
+            .to_string()
+    };
+    std::fs::write(&data, lines.iter().map(line).collect::<Vec<_>>().join("\n")).unwrap();
+    let report = folder.path().join("report");
+    let printed = stdout(&postroom(&["eval", data.to_str().unwrap(), "--report", report.to_str().unwrap()], ""));
+    assert!(printed.starts_with("1 of 3 misrouted"), "{printed}");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(report.join("report.json")).unwrap()).unwrap();
+    assert_eq!(json["accuracy"]["hits"], 2);
+    assert_eq!(json["worst"][0]["id"], "c");
+    assert_eq!(json["by_position"].as_array().unwrap().len(), 10);
+    let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    assert!(page.contains("&lt;b&gt;cake&lt;/b&gt;") && !page.contains("<b>cake"), "{page}");
 }
 
 #[test]

@@ -306,6 +306,8 @@ fn a_router_json_of_another_kind_is_refused() {
     refused(|manifest| manifest["windows"]["max_length"] = 513.into(), "max_length 513");
     refused(|manifest| manifest["calibration"]["temperature"] = 0.into(), "temperature");
     refused(|manifest| manifest["calibration"]["threshold"] = 2.into(), "threshold");
+    refused(|manifest| manifest["calibration"]["guards"] = serde_json::json!({"nobody": 0.1}), "`nobody`");
+    refused(|manifest| manifest["calibration"]["conformal"] = 1.5.into(), "conformal");
     refused(|manifest| manifest["encoder"]["name"] = "../minilm-l6-v2".into(), "is in none of");
     refused(|manifest| manifest["encoder"]["name"] = "absent".into(), "`absent`");
     refused(|manifest| manifest["queues"][0]["id"] = manifest["queues"][1]["id"].clone(), "stands twice");

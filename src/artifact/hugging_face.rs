@@ -6,8 +6,8 @@ use std::path::Path;
 use candle_core::{DType, Device};
 use serde::Deserialize;
 
+use super::calibration::Calibration;
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
-use super::manifest::Calibration;
 use super::{ArtifactError, Router, RouterInfo, checksum};
 use crate::collate::Pooling;
 use crate::model::{Classifier, Head};
@@ -63,7 +63,7 @@ pub(super) fn load(path: &Path, dtype: DType, device: &Device) -> Result<Router,
             windows,
             pooling: Pooling::Cls,
             // Nobody measured this model here: its confidence is as it comes, and no threshold holds mail back.
-            calibration: Calibration { temperature: 1.0, threshold: 0.0 },
+            calibration: Calibration::new(1.0, 0.0),
             encoder_config: dir.config.clone(),
             unknown_tensors: dir.unknown_tensors()?,
         },

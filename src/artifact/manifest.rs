@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::calibration::Calibration;
 use super::encoder_change::{ADAPTER, ADAPTER_CONFIG, ENCODER};
 use crate::collate::Pooling;
 use crate::queues::Queue;
@@ -89,16 +90,6 @@ impl RouterFiles {
     }
 }
 
-/// From logits to a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Calibration {
-    /// Confidence is `softmax(logits / temperature)`.
-    pub temperature: f64,
-    /// Least confidence with which a mail is routed without a person.
-    pub threshold: f64,
-}
-
 /// How a router came to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
@@ -128,7 +119,7 @@ pub struct Figures {
     /// The same for the frozen encoder with word counts; 0 in routers of earlier versions.
     #[serde(default)]
     pub accuracy_frozen: f64,
-    /// Share of held-out mails at or above the threshold.
+    /// Share of held-out mails routed without a person.
     pub coverage: f64,
     /// Share of those that went to the right queue.
     pub accuracy_when_routed: f64,

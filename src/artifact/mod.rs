@@ -3,6 +3,7 @@
 //! Everything is checked before it is used: checksums, names, shapes, settings. A damaged, foreign or cut-off
 //! directory gives one error that names the file.
 
+mod calibration;
 mod checksum;
 mod encoder_change;
 mod encoder_dir;
@@ -15,11 +16,12 @@ mod save;
 mod search;
 mod weights;
 
+pub use calibration::{Calibration, Judgement};
 pub use checksum::sha256_file;
 pub use encoder_change::{EncoderChange, StoredTensor};
 pub use encoder_dir::EncoderDir;
 pub use head_file::HeadTensors;
-pub use manifest::{Calibration, EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
+pub use manifest::{EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
 pub use router_dir::{Router, RouterInfo, find_encoder, load_router, word_logits};
 pub use save::{RouterTensors, save_router, write_card};
 pub use search::find_model;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
 
+use super::calibration::Calibration;
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
-use super::manifest::{Calibration, Manifest, ROUTER_SCHEMA};
+use super::manifest::{Manifest, ROUTER_SCHEMA};
 use super::save::{HEAD, MANIFEST};
 use super::{ArtifactError, EncoderChange, HeadTensors, hugging_face, lexical_file, search};
 use crate::collate::Pooling;
@@ -89,7 +90,8 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
         .windows
         .check(encoder_dir.config.max_positions)
         .map_err(|source| ArtifactError::Windows { path: manifest_path.to_owned(), source })?;
-    check_calibration(manifest_path, &manifest.calibration)?;
+    let ids: Vec<&str> = queues.iter().map(|queue| queue.id.as_str()).collect();
+    manifest.calibration.check(&ids).map_err(|reason| ArtifactError::damaged(manifest_path, reason))?;
 
     let d_model = encoder_dir.config.d_model;
     let head_path = path.join(HEAD);
@@ -133,17 +135,6 @@ fn read_manifest(path: &Path) -> Result<Manifest, ArtifactError> {
         ));
     }
     Ok(manifest)
-}
-
-fn check_calibration(path: &Path, calibration: &Calibration) -> Result<(), ArtifactError> {
-    let Calibration { temperature, threshold } = *calibration;
-    if !(temperature.is_finite() && temperature > 0.0) {
-        return Err(ArtifactError::damaged(path, format_args!("temperature is {temperature}, not above 0")));
-    }
-    if !(0.0..=1.0).contains(&threshold) {
-        return Err(ArtifactError::damaged(path, format_args!("threshold is {threshold}, outside 0..=1")));
-    }
-    Ok(())
 }
 
 /// The encoder's directory: inside the router's, beside it, or where models are looked for otherwise.

@@ -16,7 +16,7 @@ pub(super) fn held_out(trained: &Trained, max_error_rate: f64) -> String {
     } else {
         "not proven: too few mails; it held on the mails that it was chosen on"
     };
-    format!(
+    let mut out = format!(
         "Held-out mail: {:.1}% right when every mail is routed (encoder alone {:.1}%, word counts alone {:.1}%); with the threshold {:.3} for a budget of {:.1}% wrong \
          ({promise}) {:.1}% is routed without a person, {:.1}% of it right. Calibration error {:.4} (15 bins).",
         100.0 * figures.accuracy,
@@ -27,7 +27,11 @@ pub(super) fn held_out(trained: &Trained, max_error_rate: f64) -> String {
         100.0 * figures.coverage,
         100.0 * figures.accuracy_when_routed,
         figures.ece,
-    )
+    );
+    for promise in &trained.promises {
+        let _ = write!(out, "\n{promise}");
+    }
+    out
 }
 
 /// The whole card; with a test set, what the router did on it and the command that shows it again.
@@ -66,6 +70,10 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, 
         figures.ece,
         if trained.budget_guaranteed { "yes, at 95% confidence" } else { "no, too few mails" },
     );
+    let _ = writeln!(out, "\n## What it promises\n\nOf new mail like the held-out mail.\n");
+    for promise in &trained.promises {
+        let _ = writeln!(out, "- {promise}");
+    }
     if let Some((path, evaluation)) = test {
         let _ = writeln!(
             out,

@@ -1,13 +1,17 @@
 //! `postroom eval`: how good a router is on labelled mail.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
 
 use super::common::{ModelArgs, Progress, load};
+use crate::artifact::RouterInfo;
 use crate::dataset::read_jsonl;
-use crate::evaluation::{Evaluation, evaluate};
+use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
+use crate::evaluation::{Evaluation, JudgedMail, evaluate, place_decisive};
+use crate::queues::Queue;
 
 /// Arguments of `postroom eval`.
 #[derive(Debug, Args)]
@@ -20,6 +24,9 @@ pub(super) struct EvalArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Write report.html and report.json here; the page holds subjects of mails. docs/report.md explains it.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
@@ -27,13 +34,33 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let examples = read_jsonl(&args.data, None)?;
     let router = load(&config.model)?;
     let mut progress = Progress::new("judging");
-    let evaluation = evaluate(&router, &examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
+    let evaluated = evaluate(&router, &examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
+    let evaluation = evaluated.summary;
+    if let Some(folder) = &args.report {
+        let mut mails = evaluated.mails;
+        place_decisive(&args.data, &examples, &mut mails)
+            .with_context(|| format!("cannot read {}", args.data.display()))?;
+        report(folder, &router.info, &args.data, &mails)?;
+    }
     if args.json {
         println!("{}", serde_json::to_string_pretty(&evaluation)?);
     } else {
         print!("{}", table(&evaluation));
     }
     Ok(())
+}
+
+fn report(folder: &Path, info: &RouterInfo, data: &Path, mails: &[JudgedMail]) -> anyhow::Result<()> {
+    let queues: Vec<Queue> = info.queues.iter().cloned().collect();
+    let report = Report::new(&ReportInput {
+        router: &format!("{} {}", info.name, info.version),
+        data: &data.file_name().unwrap_or_default().to_string_lossy(),
+        origin: Origin::Labelled,
+        queues: &queues,
+        calibration: &info.calibration,
+        mails,
+    });
+    Ok(write_report(folder, &report)?)
 }
 
 /// The figures for people.

@@ -11,11 +11,12 @@ use serde::Deserialize;
 use super::card;
 use super::common::{Progress, set_threads};
 use crate::artifact::{
-    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterTensors, find_encoder,
-    find_model, load_router, save_router, sha256_file, write_card,
+    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterInfo, RouterTensors,
+    find_encoder, find_model, load_router, save_router, sha256_file, write_card,
 };
 use crate::dataset::read_jsonl;
 use crate::evaluation::evaluate;
+use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
 use crate::inference::DeviceChoice;
 use crate::queues::Queue;
 use crate::telemetry::{self, TelemetryConfig};
@@ -56,6 +57,10 @@ pub(super) struct TrainArgs {
     /// Go on with a training that was stopped; the result is the same as without the stop.
     #[arg(long)]
     resume: bool,
+    /// Write report.html and report.json on the training mail here, each mail judged by models that had not seen it; the
+    /// page holds subjects of mails.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Where the network runs: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
@@ -109,11 +114,14 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     if let Some(test) = &args.test {
         let mails = read_jsonl(test, None)?;
         let mut progress = Progress::new("judging");
-        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?;
+        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
         print!("{}", super::eval::table(&evaluation));
         write_card(&args.out, &card::card(&manifest, &trained, Some((test, &evaluation))))?;
     }
     remove_checkpoints(&checkpoints)?;
+    if let Some(folder) = &args.report {
+        write_report(folder, &held_out_report(args, &router.info, &trained))?;
+    }
     println!("router {} {} written to {}", router.info.name, router.info.version, args.out.display());
     Ok(())
 }
@@ -158,6 +166,18 @@ impl training::Progress for Stages {
     }
 }
 
+/// The report on the training mail, from the models of the other folds.
+fn held_out_report(args: &TrainArgs, info: &RouterInfo, trained: &Trained) -> Report {
+    Report::new(&ReportInput {
+        router: &format!("{} {}", info.name, info.version),
+        data: &name_of(&args.data),
+        origin: Origin::HeldOut,
+        queues: &trained.queues,
+        calibration: &trained.calibration,
+        mails: &trained.held_out,
+    })
+}
+
 fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     toml::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
@@ -200,7 +220,7 @@ fn manifest(
         languages: config.languages.clone(),
         windows: config.windows,
         pooling: config.pooling,
-        calibration: trained.calibration,
+        calibration: trained.calibration.clone(),
         provenance: Provenance {
             data: name_of(&args.data),
             data_sha256: sha256_file(&args.data)?,

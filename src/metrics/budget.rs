@@ -1,36 +1,6 @@
 //! From an error budget to a threshold, with a bound that holds.
 
-/// Upper bound of an error rate at confidence `1 - delta` after `errors` in `n` (Clopper and Pearson 1934).
-///
-/// It is the rate at which so few errors would have probability `delta`: the root of the binomial distribution function.
-#[must_use]
-pub fn clopper_pearson_upper(errors: usize, n: usize, delta: f64) -> f64 {
-    if n == 0 || errors >= n {
-        return 1.0;
-    }
-    let (mut low, mut high) = (errors as f64 / n as f64, 1.0);
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        if binomial_at_most(errors, n, middle) > delta {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
-}
-
-/// `P(X <= k)` for `X ~ Binomial(n, p)`, summed in logarithms.
-fn binomial_at_most(k: usize, n: usize, p: f64) -> f64 {
-    let (log_p, log_q) = (p.ln(), (-p).ln_1p());
-    let mut log_choose = 0.0;
-    let mut sum = 0.0;
-    for i in 0..=k {
-        sum += (log_choose + i as f64 * log_p + (n - i) as f64 * log_q).exp();
-        log_choose += ((n - i) as f64).ln() - ((i + 1) as f64).ln();
-    }
-    sum
-}
+use super::binomial::clopper_pearson_upper;
 
 /// A threshold and what may be promised of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +18,16 @@ pub struct BudgetThreshold {
 /// The probability that the promise is wrong.
 const DELTA: f64 = 0.05;
 
+/// How many right answers in a row, without one error, prove an error rate at 95%: `ln 0.05 / ln(1 - rate)`, rounded up.
+/// `None` for a rate of 0, which no number of mails proves.
+#[must_use]
+pub fn fewest_to_prove(max_error_rate: f64) -> Option<usize> {
+    if max_error_rate.is_nan() || max_error_rate <= 0.0 {
+        return None;
+    }
+    Some((DELTA.ln() / (1.0 - max_error_rate.min(1.0)).ln()).ceil() as usize)
+}
+
 /// The lowest threshold whose error rate is within the budget, judged on held-out mail.
 ///
 /// Goes from the surest mail down and keeps the last threshold for which it and every stricter one (with enough mail to
@@ -58,7 +38,7 @@ const DELTA: f64 = 0.05;
 pub fn solve_threshold(confidences: &[f64], correct: &[bool], max_error_rate: f64) -> BudgetThreshold {
     let mut order: Vec<usize> = (0..confidences.len()).collect();
     order.sort_by(|&a, &b| confidences[b].total_cmp(&confidences[a]));
-    let fewest = (DELTA.ln() / (1.0 - max_error_rate).ln()).ceil() as usize;
+    let fewest = fewest_to_prove(max_error_rate).unwrap_or(usize::MAX);
 
     let none = BudgetThreshold { threshold: 1.0, guaranteed: false, routed: 0, errors: 0 };
     let (mut proven, mut observed) = (none, none);
@@ -84,23 +64,49 @@ pub fn solve_threshold(confidences: &[f64], correct: &[bool], max_error_rate: f6
     if proven.guaranteed { proven } else { observed }
 }
 
+/// [`solve_threshold`] for one queue: on the mails that are predicted as it. A caller falls back to a threshold solved on
+/// more mail where these are too few to prove the queue's budget.
+#[must_use]
+pub fn solve_queue_threshold(
+    predicted: &[usize],
+    confidences: &[f64],
+    correct: &[bool],
+    queue: usize,
+    max_error_rate: f64,
+) -> BudgetThreshold {
+    let of_queue = || (0..predicted.len()).filter(|&mail| predicted[mail] == queue);
+    let confidences: Vec<f64> = of_queue().map(|mail| confidences[mail]).collect();
+    let correct: Vec<bool> = of_queue().map(|mail| correct[mail]).collect();
+    solve_threshold(&confidences, &correct, max_error_rate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bounds_of_the_worked_examples() {
-        for (errors, n, expected) in [
-            (0, 59, 0.049_507_6),
-            (0, 149, 0.019_904_8),
-            (1, 93, 0.049_994_0),
-            (2, 200, 0.031_142_6),
-            (5, 500, 0.020_910_3),
-        ] {
-            let bound = clopper_pearson_upper(errors, n, 0.05);
-            assert!((bound - expected).abs() < 1e-6, "{errors}/{n}: {bound}");
-        }
-        assert!((clopper_pearson_upper(3, 3, 0.05) - 1.0).abs() < 1e-12);
+    fn fewest_mails_of_the_worked_examples() {
+        assert_eq!([0.05, 0.02, 0.01].map(fewest_to_prove), [Some(59), Some(149), Some(299)]);
+        assert_eq!(fewest_to_prove(0.0), None);
+        assert_eq!(fewest_to_prove(f64::NAN), None);
+        assert_eq!(fewest_to_prove(1.0), Some(0));
+    }
+
+    #[test]
+    fn a_queue_has_its_own_threshold_only_where_its_mails_can_prove_it() {
+        let predicted: Vec<usize> = (0..160).map(|mail| mail % 2).collect();
+        let confidences: Vec<f64> = (0..160).map(|mail| 1.0 - f64::from(mail) / 400.0).collect();
+        let correct: Vec<bool> = (0..160).map(|mail| mail % 2 == 0 || mail < 40).collect();
+        let solve = |queue, rate| {
+            let solved = solve_queue_threshold(&predicted, &confidences, &correct, queue, rate);
+            solved.guaranteed.then_some(solved.routed)
+        };
+        // 80 right mails of queue 0 prove 5% (59 needed), not 2% (149 needed).
+        assert_eq!(solve(0, 0.05), Some(80));
+        assert_eq!(solve(0, 0.02), None);
+        // Of queue 1 only 20 are right: no threshold holds.
+        assert_eq!(solve(1, 0.05), None);
+        assert_eq!(solve(2, 0.05), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The confidence is below the router's threshold.
+    /// The confidence is below the threshold for that queue.
     BelowThreshold,
     /// Too few words to judge by.
     TooShort,
@@ -38,6 +38,12 @@ pub enum Reason {
     Truncated,
     /// The likeliest queue is switched off.
     QueueDisabled,
+    /// The mail looks like nothing that the router was trained on.
+    OutOfScope,
+    /// It may belong to a queue whose mail must not be missed, though another queue is likelier.
+    SafetyQueue,
+    /// More than one queue remains possible: the mail may want several things, or be unclear. Comes with `BelowThreshold`.
+    SeveralIntents,
 }
 
 /// A queue by id and name.
@@ -172,6 +178,10 @@ pub struct Decision {
     pub reasons: Vec<Reason>,
     /// The likeliest queues, best first.
     pub candidates: Vec<Candidate>,
+    /// Ids of the queues that remain possible, likeliest first, where a person decides and the router can say: of such
+    /// mail like that of the training, 95% (`conformal_alpha`) belongs to one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate_set: Option<Vec<String>>,
     /// What cleaning found.
     pub mail: MailFacts,
     /// How much was read.

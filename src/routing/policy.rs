@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Candidate, Outcome, QueueRef, Reason};
-use crate::artifact::RouterInfo;
+use crate::artifact::{Judgement, RouterInfo};
 use crate::email::{CleanEmail, MailKind, Note};
-use crate::metrics::softmax;
 use crate::tokenizer::EncodedEmail;
 
 /// What to do with bounces and automatic replies. They are never dropped.
@@ -23,7 +22,8 @@ pub enum AutomaticMail {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyConfig {
-    /// Least confidence for routing without a person, 0 to 1. `None`: the router's own, solved when it was trained.
+    /// Least confidence for routing without a person, 0 to 1, whatever the queue. `None`: the router's own, solved when it
+    /// was trained.
     pub threshold: Option<f64>,
     /// A mail of fewer words (subject and body) goes to a person.
     pub min_words: usize,
@@ -55,6 +55,7 @@ pub(super) struct Verdict {
     pub confidence: Option<f64>,
     pub reasons: Vec<Reason>,
     pub candidates: Vec<Candidate>,
+    pub candidate_set: Option<Vec<String>>,
 }
 
 /// A mail that nothing can be read of is not shown to the network.
@@ -70,15 +71,17 @@ pub(super) fn decide(
     encoded: &EncodedEmail,
     logits: Option<&[f32]>,
 ) -> Verdict {
-    let ranked = logits.map(|logits| ranked(router, logits)).unwrap_or_default();
-    let best = ranked.first().copied();
+    let judgement = logits.map(|logits| {
+        router
+            .calibration
+            .judge(logits, config.threshold, |index| router.queues.get(index).map(|queue| queue.id.as_str()))
+    });
+    let ranked = judgement.as_ref().map(ranked).unwrap_or_default();
+    let set = judgement.as_ref().and_then(|judgement| router.calibration.candidate_set(judgement));
     let mut reasons = reasons_of_mail(router, config, email, encoded);
-    if let Some((index, confidence)) = best {
-        let threshold = config.threshold.unwrap_or(router.calibration.threshold);
-        if confidence < threshold {
-            reasons.push(Reason::BelowThreshold);
-        }
-        if router.queues.get(index).is_some_and(|queue| !queue.enabled) {
+    if let Some(judgement) = &judgement {
+        reasons.extend(reasons_of_numbers(judgement, set.as_deref()));
+        if router.queues.get(judgement.best).is_some_and(|queue| !queue.enabled) {
             reasons.push(Reason::QueueDisabled);
         }
     }
@@ -86,14 +89,13 @@ pub(super) fn decide(
     let automatic = matches!(email.kind, MailKind::AutoReply | MailKind::Bounce);
     let outcome = if automatic && config.automatic_mail == AutomaticMail::NotForAQueue {
         Outcome::NotForAQueue
-    } else if best.is_none() || reasons.iter().any(|&reason| holds_back(reason)) {
+    } else if judgement.is_none() || reasons.iter().any(|&reason| holds_back(reason)) {
         Outcome::NeedsHuman
     } else {
         Outcome::Route
     };
-    let enabled = ranked.iter().filter_map(|&(index, confidence)| {
-        router.queues.get(index).filter(|queue| queue.enabled).map(|queue| (queue, confidence))
-    });
+    let enabled_queue = |index: usize| router.queues.get(index).filter(|queue| queue.enabled);
+    let enabled = ranked.iter().filter_map(|&(index, confidence)| Some((enabled_queue(index)?, confidence)));
     let candidates: Vec<Candidate> = enabled
         .clone()
         .take(config.max_candidates)
@@ -103,20 +105,35 @@ pub(super) fn decide(
         .map(|(queue, _)| QueueRef { id: queue.id.clone(), name: queue.name.clone() })
         .next()
         .filter(|_| outcome == Outcome::Route);
-    Verdict { outcome, queue, confidence: best.map(|(_, confidence)| rounded(confidence)), reasons, candidates }
+    let candidate_set = set
+        .filter(|_| outcome == Outcome::NeedsHuman)
+        .map(|set| set.into_iter().filter_map(enabled_queue).map(|queue| queue.id.clone()).collect());
+    let confidence = judgement.as_ref().map(|judgement| rounded(judgement.confidence));
+    Verdict { outcome, queue, confidence, reasons, candidates, candidate_set }
 }
 
 /// Queues by falling confidence; ties keep the router's order.
-fn ranked(router: &RouterInfo, logits: &[f32]) -> Vec<(usize, f64)> {
-    let mut ranked: Vec<(usize, f64)> =
-        softmax(logits, router.calibration.temperature).into_iter().enumerate().collect();
+fn ranked(judgement: &Judgement) -> Vec<(usize, f64)> {
+    let mut ranked: Vec<(usize, f64)> = judgement.probabilities.iter().copied().enumerate().collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     ranked
 }
 
+/// What the router's numbers say against routing alone, and whether more than one queue remains possible.
+fn reasons_of_numbers(judgement: &Judgement, set: Option<&[usize]>) -> Vec<Reason> {
+    let several = judgement.below_threshold && set.is_some_and(|set| set.len() > 1);
+    let found = [
+        (judgement.below_threshold, Reason::BelowThreshold),
+        (judgement.out_of_scope, Reason::OutOfScope),
+        (judgement.guarded_by.is_some(), Reason::SafetyQueue),
+        (several, Reason::SeveralIntents),
+    ];
+    found.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
+}
+
 /// Reasons that keep a mail from being routed alone. The others inform.
 fn holds_back(reason: Reason) -> bool {
-    !matches!(reason, Reason::Truncated | Reason::AutoReply | Reason::Bounce)
+    !matches!(reason, Reason::Truncated | Reason::AutoReply | Reason::Bounce | Reason::SeveralIntents)
 }
 
 fn reasons_of_mail(
@@ -162,3 +179,6 @@ fn count_words(text: &str, enough: usize) -> usize {
 fn rounded(confidence: f64) -> f64 {
     (confidence * 1e6).round() / 1e6
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,6 +187,7 @@ impl RoutingService {
             confidence: verdict.confidence,
             reasons: verdict.reasons,
             candidates: verdict.candidates,
+            candidate_set: verdict.candidate_set,
             mail: MailFacts::of(email),
             input: InputFacts {
                 tokens_total: encoded.tokens_total,

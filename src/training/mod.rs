@@ -4,11 +4,16 @@
 mod fine_tuning;
 mod folds;
 mod held_out;
+mod knowing;
 mod logistic;
+mod promise;
 
 pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, sentence_starts};
+pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
 pub use logistic::{Logistic, LogisticConfig, Problem, Row};
+pub use promise::Promise;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use candle_nn::VarBuilder;
@@ -18,8 +23,9 @@ use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors};
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
+use crate::evaluation::JudgedMail;
 use crate::lexical::{Lexical, SparseRow, Vocabulary};
-use crate::metrics::{expected_calibration_error, solve_threshold};
+use crate::metrics::expected_calibration_error;
 use crate::model::{BatchEncoder, KeepMaps, ModelError};
 use crate::queues::{Queue, QueueError, QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
@@ -51,6 +57,14 @@ pub struct TrainingConfig {
     pub folds: usize,
     /// Share of wrong answers that is acceptable among mail routed without a person.
     pub max_error_rate: f64,
+    /// The same for single queues, by id; they get thresholds of their own.
+    pub queue_max_error_rate: BTreeMap<String, f64>,
+    /// Least share of a queue's mail that must reach the queue or a person, by id.
+    pub recall_floor: BTreeMap<String, f64>,
+    /// Share of known mail that may be taken for out of scope; 0 leaves the check out.
+    pub out_of_scope_quantile: f64,
+    /// Share of the mail handed to a person whose right queue may be missing from the set shown; 0 leaves the set out.
+    pub conformal_alpha: f64,
     /// Seed of everything random.
     pub seed: u64,
     /// How mail is cut into windows.
@@ -72,12 +86,30 @@ impl Default for TrainingConfig {
             c: vec![1.0, 3.0, 10.0, 30.0, 100.0],
             folds: 6,
             max_error_rate: 0.03,
+            queue_max_error_rate: BTreeMap::new(),
+            recall_floor: BTreeMap::new(),
+            out_of_scope_quantile: 0.02,
+            conformal_alpha: 0.05,
             seed: 0,
             windows: WindowConfig::default(),
             pooling: Pooling::default(),
             languages: vec!["en".to_owned()],
             email: CleanOptions::default(),
             fine_tuning: FineTuningConfig::default(),
+        }
+    }
+}
+
+impl TrainingConfig {
+    /// The part that says what the router may do alone.
+    #[must_use]
+    pub fn knowing(&self) -> KnowingConfig {
+        KnowingConfig {
+            max_error_rate: self.max_error_rate,
+            queue_max_error_rate: self.queue_max_error_rate.clone(),
+            recall_floor: self.recall_floor.clone(),
+            out_of_scope_quantile: self.out_of_scope_quantile,
+            conformal_alpha: self.conformal_alpha,
         }
     }
 }
@@ -118,6 +150,9 @@ pub enum TrainingError {
     /// A checkpoint cannot be kept or used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// Budgets or floors that cannot be.
+    #[error(transparent)]
+    Knowing(#[from] KnowingError),
     /// The network failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -140,8 +175,12 @@ pub struct Trained {
     pub losses_by_epoch: Vec<f64>,
     /// Whether the error budget is proven on the held-out mail.
     pub budget_guaranteed: bool,
+    /// What is proven on the held-out mail and what is not, the common error budget first.
+    pub promises: Vec<Promise>,
     /// Measured on held-out mail.
     pub figures: Figures,
+    /// What both legs said of each mail, trained on the other folds.
+    pub held_out: Vec<JudgedMail>,
 }
 
 /// The encoder and what belongs to it.
@@ -201,6 +240,8 @@ pub fn train(
 ) -> Result<Trained, TrainingError> {
     check(config)?;
     let (queues, targets) = queues_of(examples)?;
+    let queue_ids: Vec<String> = queues.iter().map(|queue| queue.id.clone()).collect();
+    config.knowing().check(&queue_ids)?;
     let inbox = Inbox::new(backbone.tokenizer, examples, config);
     progress.stage("reading mail");
     let pooled = features(backbone, &inbox.mails, config, progress)?;
@@ -245,7 +286,7 @@ pub fn train(
         _ => (&encoder_leg.logits, frozen),
     };
     let (confidences, correct) = judged(&logits, &targets, temperature);
-    let solved = solve_threshold(&confidences, &correct, config.max_error_rate);
+    let solved = solve(&logits, &targets, temperature, &queue_ids, &config.knowing());
 
     let (head, change) = match &tuning {
         Some(tuning) if keep => {
@@ -269,8 +310,9 @@ pub fn train(
         head,
         change,
         lexical,
-        calibration: Calibration { temperature, threshold: solved.threshold },
-        budget_guaranteed: solved.guaranteed,
+        budget_guaranteed: solved.budget_guaranteed(),
+        calibration: solved.calibration,
+        promises: solved.promises,
         losses_by_epoch: tuning.as_ref().map_or_else(Vec::new, |tuning| tuning.losses.clone()),
         figures: Figures {
             accuracy: accuracy(&logits, &targets),
@@ -281,6 +323,7 @@ pub fn train(
             accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
             ece: expected_calibration_error(&confidences, &correct, 15),
         },
+        held_out: held_out_mails(examples, &inbox.mails, &targets, logits, words_leg.logits),
     })
 }
 
@@ -317,6 +360,26 @@ fn start_of_tuning(
     let mean = mails.iter().map(|&mail| f64::from(length(&pooled[mail]))).sum::<f64>() / mails.len().max(1) as f64;
     let weight = narrow(&fitted.weight, 1.0 / mean.max(1e-12));
     Head { query: Vec::new(), weight, bias: narrow(&fitted.bias, 1.0) }
+}
+
+/// What the report is made of.
+fn held_out_mails(
+    examples: &[Example],
+    mails: &[EncodedEmail],
+    targets: &[usize],
+    logits: Vec<Vec<f32>>,
+    words: Vec<Vec<f32>>,
+) -> Vec<JudgedMail> {
+    let judged = logits.into_iter().zip(words).enumerate().map(|(index, (logits, words))| JudgedMail {
+        id: examples[index].id.clone(),
+        target: targets[index],
+        logits,
+        baseline: Some(words),
+        tokens: mails[index].tokens_total,
+        decisive_position: None,
+        subject: examples[index].subject.clone(),
+    });
+    judged.collect()
 }
 
 fn narrow(values: &[f64], scale: f64) -> Vec<f32> {

@@ -46,7 +46,7 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
         languages: Vec::new(),
         windows,
         pooling: Pooling::Mean,
-        calibration: Calibration { temperature: 1.0, threshold: 0.0 },
+        calibration: Calibration::new(1.0, 0.0),
         provenance: Provenance::default(),
         figures: Figures::default(),
     };
