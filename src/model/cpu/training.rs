@@ -82,18 +82,23 @@ impl Kernel for GeluBackward<'_> {
 fn gelu_slope<S: Simd>(simd: S, x: S::V) -> S::V {
     const HALF_LOG2_E: f32 = std::f32::consts::LOG2_E / 2.0;
     const DENSITY_AT_ZERO: f32 = 0.398_942_3;
-    let (zero, one, half) = (simd.splat(0.0), simd.splat(1.0), simd.splat(0.5));
-    let negative = |v| simd.sub(zero, v);
+    let half = simd.splat(0.5);
     // The sign of x as -1..=1; between the tiniest numbers it does not matter, since the tail is one half there.
-    let steep = simd.mul(simd.max(negative(simd.splat(1e4)), x), simd.splat(1e30));
-    let sign = simd.max(negative(one), negative(simd.max(negative(one), negative(steep))));
+    let sign = clamped(simd, simd.mul(clamped(simd, x, 1e4), simd.splat(1e30)), 1.0);
     let above_half = simd.sub(half, gelu_tail(simd, x)); //             N(|x|) - 1/2
     let distribution = simd.mul_add(sign, above_half, half); //         N(x)
     let exponent = simd.mul(simd.mul(x, x), simd.splat(-HALF_LOG2_E));
     let density = simd.mul(exp2_nonpositive(simd, exponent), simd.splat(DENSITY_AT_ZERO));
     // Beyond 12 the density is 0 in f32, however large x: the product must not become infinity times nearly nothing.
-    let near = simd.max(simd.splat(-12.0), negative(simd.max(simd.splat(-12.0), negative(x))));
-    simd.mul_add(near, density, distribution)
+    simd.mul_add(clamped(simd, x, 12.0), density, distribution)
+}
+
+/// `value` brought into `-limit..=limit`.
+#[inline(always)]
+fn clamped<S: Simd>(simd: S, value: S::V, limit: f32) -> S::V {
+    let (zero, lowest) = (simd.splat(0.0), simd.splat(-limit));
+    let below = simd.max(lowest, simd.sub(zero, value));
+    simd.max(lowest, simd.sub(zero, below))
 }
 
 /// `y = (x - mean) / sqrt(variance + eps) * weight + bias` for each row of `weight.len()` values.
@@ -244,24 +249,43 @@ impl Kernel for SoftmaxRows<'_> {
     fn run<S: Simd>(self, simd: S) {
         let log2_e = simd.splat(std::f32::consts::LOG2_E);
         for row in self.rows.chunks_exact_mut(self.width) {
-            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let largest = largest(row);
             let highest = simd.splat(largest);
-            let exponential = |v| exp2_nonpositive(simd, simd.mul(simd.sub(v, highest), log2_e));
             let whole = row.len() / S::LANES * S::LANES;
             for values in row.chunks_exact_mut(S::LANES) {
-                let value = exponential(simd.read(values));
+                let value = exponential(simd, simd.read(values), highest, log2_e);
                 simd.write(values, value);
             }
             let mut rest = [largest; SUMS];
             let tail = row.len() - whole;
             rest[..tail].copy_from_slice(&row[whole..]);
-            let value = exponential(simd.read(&rest));
+            let value = exponential(simd, simd.read(&rest), highest, log2_e);
             simd.write(&mut rest, value);
             row[whole..].copy_from_slice(&rest[..tail]);
             let scale = 1.0 / total(row, |x| x);
             row.iter_mut().for_each(|x| *x *= scale);
         }
     }
+}
+
+/// The largest value of a row, in [`SUMS`] interleaved parts.
+#[inline(always)]
+fn largest(row: &[f32]) -> f32 {
+    let mut parts = [f32::NEG_INFINITY; SUMS];
+    let chunks = row.chunks_exact(SUMS);
+    let rest = chunks.remainder().iter().fold(f32::NEG_INFINITY, |a, &b| if b > a { b } else { a });
+    for chunk in chunks {
+        for (part, &value) in parts.iter_mut().zip(chunk) {
+            *part = if value > *part { value } else { *part };
+        }
+    }
+    parts.iter().fold(rest, |a, &b| if b > a { b } else { a })
+}
+
+/// `e^(value - highest)`. A function and not a closure: only functions can be made sure to be compiled into the kernel.
+#[inline(always)]
+fn exponential<S: Simd>(simd: S, value: S::V, highest: S::V, log2_e: S::V) -> S::V {
+    exp2_nonpositive(simd, simd.mul(simd.sub(value, highest), log2_e))
 }
 
 /// The gradient of the scores under a softmax, in place of that of the weights: `w (g - sum(w g))` for each row, times `scale`.
