@@ -1,20 +1,20 @@
 //! `postroom eval`: how good a router is on labelled mail.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
 use clap::Args;
 
 use super::common::{ModelArgs, Progress, load};
-use crate::dataset::read_jsonl;
+use super::data::{DataArgs, tell};
+use crate::dataset::name_conflicts;
 use crate::evaluation::{Evaluation, evaluate};
 
 /// Arguments of `postroom eval`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  postroom eval data/crumb/week.jsonl")]
 pub(super) struct EvalArgs {
-    /// Labelled mail, one JSON object a line.
-    data: PathBuf,
+    #[command(flatten)]
+    data: DataArgs,
     #[command(flatten)]
     model: ModelArgs,
     /// Print JSON.
@@ -24,10 +24,12 @@ pub(super) struct EvalArgs {
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let config = args.model.quiet_config()?;
-    let examples = read_jsonl(&args.data, None)?;
+    let data = name_conflicts(args.data.read()?);
+    tell(&data.notes);
     let router = load(&config.model)?;
     let mut progress = Progress::new("judging");
-    let evaluation = evaluate(&router, &examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
+    let evaluation =
+        evaluate(&router, &data.examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&evaluation)?);
     } else {

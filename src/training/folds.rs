@@ -72,14 +72,7 @@ mod tests {
     fn examples(groups: &[Option<&str>]) -> Vec<Example> {
         groups
             .iter()
-            .map(|group| Example {
-                id: String::new(),
-                group: group.map(str::to_owned),
-                subject: String::new(),
-                text: "t".into(),
-                html: None,
-                queue: "q".into(),
-            })
+            .map(|group| Example { group: group.map(str::to_owned), ..Example::default() })
             .collect()
     }
 
