@@ -388,6 +388,50 @@ fn repeats_are_left_out_and_conflicts_named() {
     assert!(said.contains("line 4 (feedback) and") && said.contains("1 mail left out as repeats"), "{said}");
 }
 
+fn postroom(arguments: &[&str]) -> std::process::Output {
+    std::process::Command::new(env!("CARGO_BIN_EXE_postroom"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_program_judges_a_table_and_tells_what_it_left_out() {
+    let folder = Folder::new();
+    let table = folder.write("mail.csv", "message,category,intent\nPlease refund me.,Refunds,x\n ,Refunds,x\n");
+    let doubtful = postroom(&["eval", table.to_str().unwrap()]);
+    assert!(!doubtful.status.success());
+    assert!(String::from_utf8_lossy(&doubtful.stderr).contains("choose with --label"));
+    let judged = postroom(&["eval", table.to_str().unwrap(), "--label", "category", "--json"]);
+    let evaluation: serde_json::Value = serde_json::from_slice(&judged.stdout).unwrap();
+    assert_eq!(evaluation["mails"], 1);
+    let said = String::from_utf8_lossy(&judged.stderr).into_owned();
+    assert!(said.contains("note: 1 mail without text skipped"), "{said}");
+}
+
+#[test]
+fn the_program_trains_on_a_folder_of_messages() {
+    let folder = Folder::new();
+    let texts =
+        ["the invoice is wrong", "correct my bill", "I was charged twice", "send the receipt", "send the receipt"];
+    for (at, text) in texts.into_iter().enumerate() {
+        folder.write(&format!("mail/Billing/{at}.eml"), format!("Subject: bill\n\nHello, {text} please.\n"));
+        folder.write(&format!("mail/Help/{at}.eml"), format!("Subject: login {at}\n\nThe page shows error {at}.\n"));
+    }
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/minilm-l6-v2");
+    std::os::unix::fs::symlink(models, folder.path().join("minilm-l6-v2")).unwrap();
+    let (mail, out) = (folder.path().join("mail"), folder.path().join("mine"));
+    let trained = postroom(&["train", mail.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&trained.stderr).into_owned();
+    assert!(trained.status.success(), "{said}");
+    assert!(said.contains("note: 1 mail left out as repeats of earlier ones"), "{said}");
+    let manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("router.json")).unwrap()).unwrap();
+    assert_eq!(manifest["provenance"]["mails"], 9);
+    assert_eq!(manifest["provenance"]["data_sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(manifest["queues"][0]["id"], "billing");
+}
+
 /// Bytes that mean something to one reader or another, in any order.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
