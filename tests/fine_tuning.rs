@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
 use postroom::artifact::EncoderDir;
-use postroom::dataset::{Example, read_jsonl};
+use postroom::dataset::{Example, ReadOptions, read};
 use postroom::training::{Backbone, FineTuningConfig, Method, Progress, Trained, TrainingConfig, train};
 
 struct Quiet(Vec<String>);
@@ -42,7 +42,7 @@ fn examples(folder: &Path) -> Vec<Example> {
         }
     }
     std::fs::write(&path, lines).unwrap();
-    read_jsonl(&path, None).unwrap()
+    read(&path, &ReadOptions::default()).unwrap().examples
 }
 
 fn config(epochs: usize) -> TrainingConfig {

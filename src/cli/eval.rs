@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Args;
 
 use super::common::{ModelArgs, Progress, load};
+use super::data::{DataArgs, tell};
 use crate::artifact::RouterInfo;
-use crate::dataset::read_jsonl;
+use crate::dataset::name_conflicts;
 use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
 use crate::evaluation::{Evaluation, JudgedMail, evaluate, place_decisive};
 use crate::queues::Queue;
@@ -17,8 +17,8 @@ use crate::queues::Queue;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  postroom eval data/crumb/week.jsonl")]
 pub(super) struct EvalArgs {
-    /// Labelled mail, one JSON object a line.
-    data: PathBuf,
+    #[command(flatten)]
+    data: DataArgs,
     #[command(flatten)]
     model: ModelArgs,
     /// Print JSON.
@@ -31,16 +31,17 @@ pub(super) struct EvalArgs {
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let config = args.model.quiet_config()?;
-    let examples = read_jsonl(&args.data, None)?;
+    let data = name_conflicts(args.data.read()?);
+    tell(&data.notes);
     let router = load(&config.model)?;
     let mut progress = Progress::new("judging");
-    let evaluated = evaluate(&router, &examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
+    let evaluated =
+        evaluate(&router, &data.examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
     let evaluation = evaluated.summary;
     if let Some(folder) = &args.report {
         let mut mails = evaluated.mails;
-        place_decisive(&args.data, &examples, &mut mails)
-            .with_context(|| format!("cannot read {}", args.data.display()))?;
-        report(folder, &router.info, &args.data, &mails)?;
+        place_decisive(&data.examples, &mut mails);
+        report(folder, &router.info, &args.data.path, &mails)?;
     }
     if args.json {
         println!("{}", serde_json::to_string_pretty(&evaluation)?);

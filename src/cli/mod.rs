@@ -5,6 +5,7 @@
 mod card;
 mod clean;
 mod common;
+mod data;
 mod eval;
 mod healthcheck;
 mod heatmap;

@@ -10,11 +10,12 @@ use serde::Deserialize;
 
 use super::card;
 use super::common::{Progress, set_threads};
+use super::data::{DataArgs, tell};
 use crate::artifact::{
     EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterInfo, RouterTensors,
     find_encoder, find_model, load_router, save_router, sha256_file, write_card,
 };
-use crate::dataset::read_jsonl;
+use crate::dataset::Example;
 use crate::evaluation::evaluate;
 use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
 use crate::inference::DeviceChoice;
@@ -28,8 +29,8 @@ use crate::training::{self, Backbone, Method, Trained, TrainingConfig, train};
     after_help = "Example:\n  postroom train data/crumb/train.jsonl --group-from-id - --queues data/crumb/queues.toml \\\n    --test data/crumb/week.jsonl --out models/crumb"
 )]
 pub(super) struct TrainArgs {
-    /// Labelled mail, one JSON object a line: subject, text (or body), queue (or label), optionally id and group.
-    data: PathBuf,
+    #[command(flatten)]
+    data: DataArgs,
     /// Directory to write the router to; an old router there is replaced only when the new one is whole.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -42,10 +43,7 @@ pub(super) struct TrainArgs {
     /// Names and descriptions of the queues.
     #[arg(long, value_name = "FILE")]
     queues: Option<PathBuf>,
-    /// The group of a mail (author, thread) is its id up to this character.
-    #[arg(long, value_name = "CHARACTER", allow_hyphen_values = true)]
-    group_from_id: Option<char>,
-    /// Labelled mail to judge the new router on; it is never trained on. The card states the result.
+    /// Labelled mail to judge the new router on, read by the same columns; it is never trained on. The card states the result.
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
     /// Whether the encoder is fine-tuned; auto keeps that only where held-out mail says that it is better.
@@ -83,7 +81,8 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     config.method = args.method.unwrap_or(config.method);
     config.seed = args.seed.unwrap_or(config.seed);
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
-    let examples = read_jsonl(&args.data, args.group_from_id)?;
+    let data = args.data.read()?.for_training();
+    tell(&data.notes);
     set_threads(args.threads)?;
     let device = args.device.open()?;
     let encoder_path = find_model(&args.encoder);
@@ -100,21 +99,23 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         remove_checkpoints(&checkpoints)?;
     }
     let mut progress = Stages::default();
-    let mut trained = train(backbone, &examples, &config, Some(&checkpoints), &mut progress)?;
+    let mut trained = train(backbone, &data.examples, &config, Some(&checkpoints), &mut progress)?;
     if let Some(path) = &args.queues {
         describe(&mut trained.queues, read_toml::<QueuesFile>(path)?.queues, path)?;
     }
     println!("{}", card::held_out(&trained, config.max_error_rate));
 
-    let manifest = manifest(args, &config, &trained, &encoder_path, examples.len())?;
+    let manifest = manifest(args, &config, &trained, &encoder_path, &data.examples)?;
     let tensors =
         RouterTensors { head: &trained.head, lexical: trained.lexical.as_ref(), change: trained.change.as_ref() };
     save_router(&args.out, manifest.clone(), tensors, &card::card(&manifest, &trained, None))?;
     let router = load_router(&args.out, DType::F32, &device).context("the router that was just written")?;
     if let Some(test) = &args.test {
-        let mails = read_jsonl(test, None)?;
+        let judged = args.data.read_test(test)?;
+        tell(&judged.notes);
         let mut progress = Progress::new("judging");
-        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
+        let evaluation =
+            evaluate(&router, &judged.examples, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
         print!("{}", super::eval::table(&evaluation));
         write_card(&args.out, &card::card(&manifest, &trained, Some((test, &evaluation))))?;
     }
@@ -170,7 +171,7 @@ impl training::Progress for Stages {
 fn held_out_report(args: &TrainArgs, info: &RouterInfo, trained: &Trained) -> Report {
     Report::new(&ReportInput {
         router: &format!("{} {}", info.name, info.version),
-        data: &name_of(&args.data),
+        data: &name_of(&args.data.path),
         origin: Origin::HeldOut,
         queues: &trained.queues,
         calibration: &trained.calibration,
@@ -204,7 +205,7 @@ fn manifest(
     config: &TrainingConfig,
     trained: &Trained,
     encoder: &Path,
-    mails: usize,
+    examples: &[Example],
 ) -> anyhow::Result<Manifest> {
     let mut sha256 = BTreeMap::new();
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
@@ -222,9 +223,9 @@ fn manifest(
         pooling: config.pooling,
         calibration: trained.calibration.clone(),
         provenance: Provenance {
-            data: name_of(&args.data),
-            data_sha256: sha256_file(&args.data)?,
-            mails,
+            data: name_of(&args.data.path),
+            data_sha256: args.data.sha256(examples)?,
+            mails: examples.len(),
             seed: config.seed,
             program: concat!("postroom ", env!("CARGO_PKG_VERSION")).to_owned(),
         },

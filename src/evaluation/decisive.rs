@@ -1,30 +1,14 @@
 //! Where in a mail its deciding sentence stands, for data that names it.
 
-use std::collections::HashMap;
-use std::path::Path;
-
 use super::JudgedMail;
 use crate::dataset::Example;
 
-/// Fills in [`JudgedMail::decisive_position`] from the `decisive` texts of a JSON-lines file. `mails` are those of
-/// `examples`, in their order. Lines without `id` and `decisive`, and files of another format, change nothing.
-///
-/// # Errors
-/// Where the file cannot be read.
-pub fn place_decisive(path: &Path, examples: &[Example], mails: &mut [JudgedMail]) -> std::io::Result<()> {
-    let bytes = std::fs::read(path)?;
-    let sentences: HashMap<String, String> = String::from_utf8_lossy(&bytes).lines().filter_map(named).collect();
+/// Fills in [`JudgedMail::decisive_position`] where the data names the sentence. `mails` are those of `examples`, in their order.
+pub fn place_decisive(examples: &[Example], mails: &mut [JudgedMail]) {
     for (mail, example) in mails.iter_mut().zip(examples) {
         let whole = format!("{}\n{}", example.subject, example.text);
-        mail.decisive_position = sentences.get(&mail.id).and_then(|sentence| position(&whole, sentence));
+        mail.decisive_position = example.decisive.as_deref().and_then(|sentence| position(&whole, sentence));
     }
-    Ok(())
-}
-
-/// Id and deciding sentence of a line.
-fn named(line: &str) -> Option<(String, String)> {
-    let line: serde_json::Value = serde_json::from_str(line).ok()?;
-    Some((line["id"].as_str()?.to_owned(), line["decisive"].as_str()?.to_owned()))
 }
 
 /// The middle of `sentence` in `mail` as a share of its characters; line breaks and runs of blanks count as one blank.
@@ -55,11 +39,5 @@ mod tests {
         assert_eq!(position("aa bb", "cc"), None);
         assert_eq!(position("aa", " "), None);
         assert_eq!(position("", "a"), None);
-    }
-
-    #[test]
-    fn only_lines_that_name_both_are_read() {
-        assert!(named(r#"{"id": "a", "decisive": "b"}"#).is_some());
-        assert!(named(r#"{"id": "a"}"#).is_none() && named("id,decisive").is_none() && named("[1]").is_none());
     }
 }

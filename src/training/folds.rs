@@ -1,68 +1,106 @@
 //! Splits of labelled mail: seeded, stratified by queue, and never through a group.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::dataset::Example;
+use crate::random::SplitMix64;
 
-/// SplitMix64 (Steele et al. 2014): all the randomness that shuffling needs, the same on every machine.
-struct SplitMix64(u64);
+/// Fewer groups than this many a fold are dealt out by size alone: so few cannot be matched by queue as well.
+const FEW: usize = 3;
 
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, (self.next() % (last as u64 + 1)) as usize);
-        }
-    }
-}
-
-/// The fold of each mail. Where all mails have a group, whole groups are dealt out, the largest first and each to the
-/// emptiest fold; with fewer groups than folds there are only as many folds as groups. Otherwise the mails of each
-/// queue are shuffled and dealt out in turn.
+/// The fold of each mail. Whole groups are dealt out, the largest first; a mail without a group is a group of its own.
+///
+/// Few groups (authors, say) go each to the emptiest fold, and with fewer groups than folds there are only as many folds
+/// as groups. Many groups go each to the fold that has the smallest share of their queues so far. Where nothing is grouped,
+/// or all mail is of one group, the mails of each queue are shuffled and dealt out in turn.
 pub(super) fn split(examples: &[Example], targets: &[usize], n_folds: usize, seed: u64) -> Vec<usize> {
-    let mut random = SplitMix64(seed);
-    match groups(examples).filter(|groups| groups.len() > 1) {
-        Some(mut groups) => {
-            random.shuffle(&mut groups);
-            groups.sort_by_key(|members| std::cmp::Reverse(members.len()));
-            let mut sizes = vec![0; n_folds.min(groups.len())];
-            let mut folds = vec![0; examples.len()];
-            for members in groups {
-                let emptiest = (0..sizes.len()).min_by_key(|&fold| sizes[fold]).unwrap_or(0);
-                sizes[emptiest] += members.len();
-                members.into_iter().for_each(|mail| folds[mail] = emptiest);
-            }
-            folds
-        }
-        None => {
-            let mut order: Vec<usize> = (0..examples.len()).collect();
-            random.shuffle(&mut order);
-            order.sort_by_key(|&mail| targets[mail]);
-            let mut folds = vec![0; examples.len()];
-            for (position, mail) in order.into_iter().enumerate() {
-                folds[mail] = position % n_folds;
-            }
-            folds
-        }
+    let mut random = SplitMix64::seeded(seed);
+    let mut groups = groups(examples);
+    if groups.len() == examples.len() && examples.iter().all(|example| example.group.is_none()) || groups.len() < 2 {
+        return deal(targets, n_folds, &mut random);
+    }
+    random.shuffle(&mut groups);
+    groups.sort_by_key(|members| std::cmp::Reverse(members.len()));
+    let few = groups.len() < FEW * n_folds && examples.iter().all(|example| example.group.is_some());
+    let mut fold_of = vec![0; examples.len()];
+    let mut folds = Folds::new(n_folds.min(groups.len()), targets);
+    for members in groups {
+        let fold = if few { folds.emptiest() } else { folds.best(&members, targets) };
+        folds.add(fold, &members, targets);
+        members.into_iter().for_each(|mail| fold_of[mail] = fold);
+    }
+    fold_of
+}
+
+/// Deals the mails of each queue out in turn.
+fn deal(targets: &[usize], n_folds: usize, random: &mut SplitMix64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..targets.len()).collect();
+    random.shuffle(&mut order);
+    order.sort_by_key(|&mail| targets[mail]);
+    let mut folds = vec![0; targets.len()];
+    for (position, mail) in order.into_iter().enumerate() {
+        folds[mail] = position % n_folds;
+    }
+    folds
+}
+
+/// What the folds hold so far.
+struct Folds {
+    sizes: Vec<usize>,
+    /// Mails by fold and queue.
+    counts: Vec<Vec<usize>>,
+    /// Mails of each queue in all.
+    totals: Vec<usize>,
+}
+
+impl Folds {
+    fn new(n_folds: usize, targets: &[usize]) -> Self {
+        let n_queues = targets.iter().max().map_or(0, |last| last + 1);
+        let mut totals = vec![0; n_queues];
+        targets.iter().for_each(|&queue| totals[queue] += 1);
+        Self { sizes: vec![0; n_folds], counts: vec![vec![0; n_queues]; n_folds], totals }
+    }
+
+    fn emptiest(&self) -> usize {
+        (0..self.sizes.len()).min_by_key(|&fold| self.sizes[fold]).unwrap_or(0)
+    }
+
+    /// The fold in which the group adds least to the sum of squared shares over folds and queues, which is smallest when
+    /// every fold has the same share of each queue; of equals the emptiest.
+    fn best(&self, members: &[usize], targets: &[usize]) -> usize {
+        let mut queues: BTreeMap<usize, usize> = BTreeMap::new();
+        members.iter().for_each(|&mail| *queues.entry(targets[mail]).or_default() += 1);
+        let growth = |fold: usize| -> f64 {
+            let of_queue = |(&queue, &mails): (&usize, &usize)| {
+                let total = self.totals[queue] as f64;
+                self.counts[fold][queue] as f64 / total * (mails as f64 / total)
+            };
+            queues.iter().map(of_queue).sum()
+        };
+        let better =
+            |&a: &usize, &b: &usize| growth(a).total_cmp(&growth(b)).then_with(|| self.sizes[a].cmp(&self.sizes[b]));
+        (0..self.sizes.len()).min_by(better).unwrap_or(0)
+    }
+
+    fn add(&mut self, fold: usize, members: &[usize], targets: &[usize]) {
+        self.sizes[fold] += members.len();
+        members.iter().for_each(|&mail| self.counts[fold][targets[mail]] += 1);
     }
 }
 
-/// Mails by group in order of first appearance; `None` where some mail has no group.
-fn groups(examples: &[Example]) -> Option<Vec<Vec<usize>>> {
-    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+/// Mails by group in order of first appearance.
+fn groups(examples: &[Example]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
     for (mail, example) in examples.iter().enumerate() {
-        let name = example.group.as_deref()?;
-        match groups.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, members)) => members.push(mail),
-            None => groups.push((name, vec![mail])),
+        let new = groups.len();
+        let group = example.group.as_deref().map_or(new, |name| *by_name.entry(name).or_insert(new));
+        if group == new {
+            groups.push(Vec::new());
         }
+        groups[group].push(mail);
     }
-    Some(groups.into_iter().map(|(_, members)| members).collect())
+    groups
 }
 
 #[cfg(test)]
@@ -70,17 +108,12 @@ mod tests {
     use super::*;
 
     fn examples(groups: &[Option<&str>]) -> Vec<Example> {
-        groups
-            .iter()
-            .map(|group| Example {
-                id: String::new(),
-                group: group.map(str::to_owned),
-                subject: String::new(),
-                text: "t".into(),
-                html: None,
-                queue: "q".into(),
-            })
-            .collect()
+        groups.iter().map(|group| Example { group: group.map(str::to_owned), ..Example::default() }).collect()
+    }
+
+    fn counts(folds: &[usize], targets: &[usize], queue: usize, n_folds: usize) -> Vec<usize> {
+        let count = |fold| (0..folds.len()).filter(|&mail| folds[mail] == fold && targets[mail] == queue).count();
+        (0..n_folds).map(count).collect()
     }
 
     #[test]
@@ -98,11 +131,58 @@ mod tests {
         let targets: Vec<usize> = (0..20).map(|mail| mail % 2).collect();
         let folds = split(&examples, &targets, 5, 7);
         for queue in 0..2 {
-            for fold in 0..5 {
-                let count = (0..20).filter(|&mail| targets[mail] == queue && folds[mail] == fold).count();
-                assert_eq!(count, 2);
-            }
+            assert_eq!(counts(&folds, &targets, queue, 5), [2; 5]);
         }
         assert_eq!(folds, split(&examples, &targets, 5, 7));
+    }
+
+    #[test]
+    fn as_many_authors_as_folds_get_a_fold_each() {
+        let names: Vec<String> = (0..60).map(|mail| format!("author {}", mail % 6)).collect();
+        let examples = examples(&names.iter().map(|name| Some(name.as_str())).collect::<Vec<_>>());
+        let targets: Vec<usize> = (0..60).map(|mail| mail % 4).collect();
+        let folds = split(&examples, &targets, 6, 0);
+        assert!((6..60).all(|mail| folds[mail] == folds[mail - 6]));
+        assert_eq!(folds[..6].iter().collect::<std::collections::BTreeSet<_>>().len(), 6);
+    }
+
+    #[test]
+    fn a_few_near_duplicates_do_not_undo_the_balance_of_queues() {
+        // Pairs of one queue, single mails of three; a rare queue of 12 mails.
+        let names: Vec<Option<String>> = (0..300).map(|mail| (mail < 40).then(|| format!("g{}", mail / 2))).collect();
+        let examples = examples(&names.iter().map(Option::as_deref).collect::<Vec<_>>());
+        let targets: Vec<usize> = (0..300).map(|mail| if mail < 12 { 2 } else { mail % 2 }).collect();
+        let folds = split(&examples, &targets, 6, 3);
+        assert!((0..40).step_by(2).all(|mail| folds[mail] == folds[mail + 1]));
+        assert_eq!(counts(&folds, &targets, 2, 6), [2; 6]);
+        assert_eq!(counts(&folds, &targets, 0, 6), [24; 6]);
+        assert_eq!(folds, split(&examples, &targets, 6, 3));
+    }
+
+    #[test]
+    fn many_groups_keep_the_proportions_of_the_queues() {
+        // 60 senders with 1 to 9 mails each, most of them of one queue.
+        let mut random = SplitMix64(5);
+        let (mut names, mut targets) = (Vec::new(), Vec::new());
+        for sender in 0..60 {
+            for _ in 0..=random.next() % 9 {
+                names.push(format!("s{sender}"));
+                targets.push(if random.next().is_multiple_of(4) { (random.next() % 3) as usize } else { sender % 3 });
+            }
+        }
+        let examples = examples(&names.iter().map(|name| Some(name.as_str())).collect::<Vec<_>>());
+        let folds = split(&examples, &targets, 5, 1);
+        for queue in 0..3 {
+            let counts = counts(&folds, &targets, queue, 5);
+            let mean = counts.iter().sum::<usize>() as f64 / 5.0;
+            assert!(counts.iter().all(|&count| (count as f64 - mean).abs() <= 0.2 * mean), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn one_group_for_all_is_no_group() {
+        let examples = examples(&[Some("desk"); 8]);
+        let folds = split(&examples, &[0, 1, 0, 1, 0, 1, 0, 1], 4, 0);
+        assert_eq!(counts(&folds, &[0; 8], 0, 4), [2; 4]);
     }
 }

@@ -458,7 +458,7 @@ mod tests {
     use super::*;
 
     fn example(queue: &str) -> Example {
-        Example { id: "1".into(), group: None, subject: "s".into(), text: "t".into(), html: None, queue: queue.into() }
+        Example { text: "t".into(), queue: queue.into(), ..Example::default() }
     }
 
     #[test]
