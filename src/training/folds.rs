@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn many_groups_keep_the_proportions_of_the_queues() {
         // 60 senders with 1 to 9 mails each, most of them of one queue.
-        let mut random = SplitMix64(5);
+        let mut random = SplitMix64::seeded(5);
         let (mut names, mut targets) = (Vec::new(), Vec::new());
         for sender in 0..60 {
-            for _ in 0..=random.next() % 9 {
+            for _ in 0..=random.next_u64() % 9 {
                 names.push(format!("s{sender}"));
-                targets.push(if random.next().is_multiple_of(4) { (random.next() % 3) as usize } else { sender % 3 });
+                targets.push(if random.next_u64().is_multiple_of(4) { (random.next_u64() % 3) as usize } else { sender % 3 });
             }
         }
         let examples = examples(&names.iter().map(|name| Some(name.as_str())).collect::<Vec<_>>());
