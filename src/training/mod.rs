@@ -8,7 +8,7 @@ mod knowing;
 mod logistic;
 mod promise;
 
-pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, sentence_starts};
+pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, TokenPooling, sentence_starts};
 pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
 pub use logistic::{Logistic, LogisticConfig, Problem, Row};
 pub use promise::Promise;
@@ -205,6 +205,9 @@ pub struct Backbone<'a> {
     pub tokenizer: &'a EmailTokenizer,
 }
 
+/// Mails a queue, on average, below which fine-tuning is not tried: a frozen encoder learns more from a handful.
+const FEWEST_TO_TUNE: usize = 20;
+
 /// Tokens of one batch while features are made.
 const BATCH_TOKENS: usize = 2048;
 
@@ -284,6 +287,12 @@ pub fn train(
     };
     let tuning = match config.method {
         Method::Frozen => None,
+        Method::Auto if targets.len() < FEWEST_TO_TUNE * queues.len() => {
+            progress.note(&format!(
+                "fewer than {FEWEST_TO_TUNE} mails a queue on average: the encoder stays frozen (--method fine-tuned tunes it)"
+            ));
+            None
+        }
         Method::Auto | Method::FineTuned => {
             Some(fine_tuning::held_out(&material, &config.fine_tuning, &folds, progress)?)
         }

@@ -39,12 +39,25 @@ pub enum Depth {
     Full,
 }
 
+/// How the tokens of a mail become one vector for each queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenPooling {
+    /// Each queue weighs them by a query of its own.
+    #[default]
+    Attention,
+    /// All weigh the same.
+    Mean,
+}
+
 /// Settings of fine-tuning. The defaults are those that did best on held-out mail; docs/accuracy.md has the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FineTuningConfig {
     /// Adapters, or all layers.
     pub depth: Depth,
+    /// How the tokens of a mail are pooled.
+    pub pooling: TokenPooling,
     /// Rank of the adapters.
     pub rank: usize,
     /// The adapters' change is scaled by `alpha / rank`.
@@ -81,6 +94,7 @@ impl Default for FineTuningConfig {
     fn default() -> Self {
         Self {
             depth: Depth::Lora,
+            pooling: TokenPooling::Attention,
             rank: 16,
             alpha: 32.0,
             learning_rate: 5e-4,
