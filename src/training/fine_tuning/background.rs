@@ -25,6 +25,11 @@ impl Background {
         self.sentences.is_empty()
     }
 
+    /// A mail of up to `most` sentences about nothing.
+    pub(super) fn mail(&self, most: usize, random: &mut SplitMix64) -> EncodedEmail {
+        self.insert(&EncodedEmail::default(), &[0], most, random)
+    }
+
     /// The mail with up to `most` sentences put in at its seams; places and words of the new tokens mean nothing.
     pub(super) fn insert(
         &self,
@@ -95,6 +100,13 @@ mod tests {
             assert!(joined, "{ids:?}");
             assert!(ids.iter().enumerate().all(|(at, &id)| id != 90 || ids[at + 1] == 91));
         }
+    }
+
+    #[test]
+    fn a_mail_about_nothing_is_made_of_whole_sentences() {
+        let background = Background::new([tokens(&[90, 91])]);
+        let mail = background.mail(3, &mut SplitMix64::seeded(2));
+        assert!([2, 4, 6].contains(&mail.tokens.len()) && mail.tokens_total == mail.tokens.len());
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) struct State {
     pub values: Vec<Vec<f32>>,
     /// The moments of each.
     pub moments: Vec<Moments>,
-    /// Logits of the judged mails after each epoch, row by row.
+    /// Logits of the judged mails after each epoch that was judged, row by row.
     pub judged: Vec<Vec<Vec<f32>>>,
 }
 
@@ -121,8 +121,10 @@ impl State {
             values.push(part("values")?);
             moments.push(Moments { first: part("first")?, second: part("second")? });
         }
-        let judged = (0..epochs)
-            .map(|epoch| Ok(list(format!("judged.{epoch}"))?.chunks(n_queues.max(1)).map(<[f32]>::to_vec).collect()))
+        let judged = (0..)
+            .map(|time| format!("judged.{time}"))
+            .take_while(|name| tensors.tensor(name).is_ok())
+            .map(|name| Ok(list(name)?.chunks(n_queues.max(1)).map(<[f32]>::to_vec).collect()))
             .collect::<Result<Vec<_>, CheckpointError>>()?;
         Ok(Some(Self { epochs, steps, values, moments, judged }))
     }

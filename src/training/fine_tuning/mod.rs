@@ -84,6 +84,8 @@ pub struct FineTuningConfig {
     pub background: f64,
     /// Sentences put into such a mail at most.
     pub background_sentences: usize,
+    /// Mails made of such sentences alone, as a share of all mails; they are for nobody, and no queue should be sure of them.
+    pub background_mails: f64,
     /// Parts for held-out figures; each part costs a whole training.
     pub folds: usize,
     /// With more mails than this only one part is judged: enough for the figures, and two trainings instead of many.
@@ -108,6 +110,7 @@ impl Default for FineTuningConfig {
             clip: 1.0,
             background: 0.3,
             background_sentences: 20,
+            background_mails: 0.05,
             folds: 3,
             one_fold_from: 4000,
         }
@@ -143,8 +146,10 @@ impl FineTuningConfig {
         share("warm_up", self.warm_up)?;
         share("dropout", self.dropout)?;
         share("label_smoothing", self.label_smoothing)?;
-        if !(0.0..=1.0).contains(&self.background) {
-            return Err(format!("background must be from 0 to 1, not {}", self.background));
+        for (name, value) in [("background", self.background), ("background_mails", self.background_mails)] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(format!("{name} must be from 0 to 1, not {value}"));
+            }
         }
         count("rank", self.rank, 1)?;
         count("epochs", self.epochs, 1)?;
@@ -182,7 +187,7 @@ pub(super) struct HeldOutTuning {
     pub mails: Vec<usize>,
     /// Logits of each of them by a network that had not seen it, after that number.
     pub logits: Vec<Vec<f32>>,
-    /// Calibrated loss after each number of epochs.
+    /// Calibrated loss after each number of epochs from the second half on.
     pub losses: Vec<f64>,
 }
 
@@ -228,7 +233,8 @@ pub(super) fn held_out(
     let judged_folds = if many { 1 } else { n_folds };
     let fold_of = |mail: usize| folds[mail] % n_folds.max(1);
     let mails: Vec<usize> = (0..folds.len()).filter(|&mail| fold_of(mail) < judged_folds).collect();
-    let mut by_epoch = vec![vec![Vec::new(); folds.len()]; config.epochs];
+    let first_judged = config.epochs / 2 + 1;
+    let mut by_epoch = vec![vec![Vec::new(); folds.len()]; config.epochs + 1 - first_judged];
     for fold in 0..judged_folds {
         let part =
             |inside: bool| (0..folds.len()).filter(|&mail| (fold_of(mail) == fold) == inside).collect::<Vec<_>>();
@@ -248,7 +254,7 @@ pub(super) fn held_out(
     let loss = |logits: &Vec<Vec<f32>>| negative_log_likelihood(logits, &targets, fit_temperature(logits, &targets));
     let losses: Vec<f64> = by_epoch.iter().map(loss).collect();
     let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(0);
-    Ok(HeldOutTuning { epochs: best + 1, mails, logits: by_epoch[best].clone(), losses })
+    Ok(HeldOutTuning { epochs: first_judged + best, mails, logits: by_epoch[best].clone(), losses })
 }
 
 /// Trains on all mail for the given number of epochs, on the schedule that the folds had.

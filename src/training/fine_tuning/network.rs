@@ -155,11 +155,7 @@ impl Tensors {
         self.set(values)?;
         let logits = self.forward(batch, Some(dropout))?;
         let (mails, queues) = logits.dims2()?;
-        let mut wanted = vec![objective.label_smoothing / queues as f32; mails * queues];
-        for (mail, &target) in objective.targets.iter().enumerate() {
-            wanted[mail * queues + target] += 1.0 - objective.label_smoothing;
-        }
-        let wanted = Tensor::from_vec(wanted, (mails, queues), logits.device())?;
+        let wanted = Tensor::from_vec(objective.wanted(queues), (mails, queues), logits.device())?;
         let loss = ((log_softmax(&logits, 1)? * wanted)?.sum_all()? * -f64::from(objective.scale))?;
         let store = loss.backward()?;
         for (sum, parameter) in gradients.sums_mut().iter_mut().zip(&self.parameters) {

@@ -24,7 +24,7 @@ pub(in crate::training) struct Tuned {
     pub change: EncoderChange,
     /// The head.
     pub head: Head,
-    /// Logits of the judged mails after each epoch.
+    /// Logits of the judged mails after each epoch of the second half.
     pub(super) judged: Vec<Vec<Vec<f32>>>,
 }
 
@@ -58,18 +58,23 @@ impl Run<'_> {
         meter.add(self.tokens(state.epochs));
         while state.epochs < epochs {
             self.epoch(&mut network, &mut state, meter)?;
-            let logits = self.judge(&mut network, &state.values, meter)?;
             state.epochs += 1;
-            if !logits.is_empty() {
+            if self.judges_after(state.epochs) {
+                let logits = self.judge(&mut network, &state.values, meter)?;
                 meter.note(&self.said(&logits, state.epochs));
+                state.judged.push(logits);
             }
-            state.judged.push(logits);
             if let Some(path) = &checkpoint {
                 state.save(path, &fingerprint)?;
             }
         }
         let (change, head) = network.taken_apart(self.config, state.values);
         Ok(Tuned { change, head, judged: state.judged })
+    }
+
+    /// The first half of the epochs, when the learning rate is high, is never the best; judging it would cost time.
+    fn judges_after(&self, epoch: usize) -> bool {
+        !self.judged.is_empty() && 2 * epoch > self.config.epochs
     }
 
     /// Tokens that so many epochs take, about: what the progress counts.
@@ -94,21 +99,25 @@ impl Run<'_> {
         let mut random = SplitMix64::stream(seed, state.epochs as u64);
         let mut dropout = Dropout::new(self.config.dropout, random.next_u64());
         let order = sampler::order(self.mails, targets, n_queues, &mut random);
+        let nobodys = if self.material.background.is_empty() { 0.0 } else { self.config.background_mails };
+        let order = sampler::with_nobodys(order, nobodys, &mut random);
         let steps = order.len().div_ceil(self.config.batch) * self.config.epochs;
         let mut gradients = Gradients::zeros(state.values.iter().map(Vec::len));
         for chosen in order.chunks(self.config.batch) {
-            let mails: Vec<WindowedEmail> = chosen.iter().map(|&mail| self.windowed(mail, Some(&mut random))).collect();
+            let mails: Vec<WindowedEmail> = chosen.iter().map(|&mail| self.changed(mail, &mut random)).collect();
             gradients.clear();
             for part in batches(&mails, TOKENS_AT_ONCE) {
                 let batch = pack(part.iter().map(|&place| &mails[place]));
-                let wanted: Vec<usize> = part.iter().map(|&place| targets[chosen[place]]).collect();
+                let wanted: Vec<Option<usize>> =
+                    part.iter().map(|&place| chosen[place].map(|mail| targets[mail])).collect();
                 let objective = Objective {
                     targets: &wanted,
                     label_smoothing: self.config.label_smoothing as f32,
                     scale: 1.0 / chosen.len() as f32,
                 };
                 network.loss(&state.values, &batch, &objective, &mut dropout, &mut gradients)?;
-                meter.add(part.iter().map(|&place| self.material.mails[chosen[place]].tokens.len()).sum());
+                let mails = part.iter().filter_map(|&place| chosen[place]);
+                meter.add(mails.map(|mail| self.material.mails[mail].tokens.len()).sum());
             }
             self.step(network, state, gradients.sums(), steps)?;
         }
@@ -147,7 +156,8 @@ impl Run<'_> {
         values: &[Vec<f32>],
         meter: &mut Meter<'_>,
     ) -> Result<Vec<Vec<f32>>, TrainingError> {
-        let mails: Vec<WindowedEmail> = self.judged.iter().map(|&mail| self.windowed(mail, None)).collect();
+        let mails: Vec<WindowedEmail> =
+            self.judged.iter().map(|&mail| self.windowed(&self.material.mails[mail])).collect();
         let mut logits = vec![Vec::new(); mails.len()];
         for part in batches(&mails, TOKENS_AT_ONCE) {
             let batch = pack(part.iter().map(|&place| &mails[place]));
@@ -168,14 +178,20 @@ impl Run<'_> {
         format!("after epoch {epochs}: {wrong} of {} held-out mails wrong, loss {loss:.4}", targets.len())
     }
 
-    /// A mail in windows; while training, some get background put in.
-    fn windowed(&self, mail: usize, random: Option<&mut SplitMix64>) -> WindowedEmail {
-        let Material { mails, seams, tokenizer, windows, background, .. } = self.material;
-        let windowed = |mail: &EncodedEmail| WindowedEmail::new(mail, tokenizer, windows, Pooling::Mean);
-        let Some(random) = random else { return windowed(&mails[mail]) };
-        if random.uniform() >= self.config.background {
-            return windowed(&mails[mail]);
+    fn windowed(&self, mail: &EncodedEmail) -> WindowedEmail {
+        WindowedEmail::new(mail, self.material.tokenizer, self.material.windows, Pooling::Mean)
+    }
+
+    /// A mail as training sees it: some get background put in; `None` stands for one of background alone.
+    fn changed(&self, mail: Option<usize>, random: &mut SplitMix64) -> WindowedEmail {
+        let Material { mails, seams, background, .. } = self.material;
+        let most = self.config.background_sentences;
+        match mail {
+            None => self.windowed(&background.mail(most, random)),
+            Some(mail) if random.uniform() < self.config.background => {
+                self.windowed(&background.insert(&mails[mail], &seams[mail], most, random))
+            }
+            Some(mail) => self.windowed(&mails[mail]),
         }
-        windowed(&background.insert(&mails[mail], &seams[mail], self.config.background_sentences, random))
     }
 }

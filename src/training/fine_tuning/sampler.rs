@@ -20,6 +20,14 @@ pub(super) fn order(mails: &[usize], targets: &[usize], n_queues: usize, random:
     order
 }
 
+/// The same with mails for nobody in between: `share` of the mails' number.
+pub(super) fn with_nobodys(order: Vec<usize>, share: f64, random: &mut SplitMix64) -> Vec<Option<usize>> {
+    let more = (order.len() as f64 * share).round() as usize;
+    let mut all: Vec<Option<usize>> = order.into_iter().map(Some).chain((0..more).map(|_| None)).collect();
+    random.shuffle(&mut all);
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +40,13 @@ mod tests {
         assert_ne!(order, mails);
         order.sort_unstable();
         assert_eq!(order, mails);
+    }
+
+    #[test]
+    fn mails_for_nobody_come_as_often_as_asked() {
+        let order = with_nobodys((0..40).collect(), 0.1, &mut SplitMix64::seeded(3));
+        assert_eq!(order.iter().filter(|mail| mail.is_none()).count(), 4);
+        assert_eq!(order.iter().flatten().count(), 40);
     }
 
     #[test]

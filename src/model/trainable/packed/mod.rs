@@ -20,7 +20,7 @@ use super::{Adaptation, Dropout};
 use crate::model::cpu::training::{gelu_backward, gelu_forward, layer_norm_backward, layer_norm_forward};
 use crate::model::{EncoderConfig, ModelError, PackedBatch};
 use attention::{Inputs, Windows};
-use head::{Head, cross_entropy};
+use head::{Head, cross_entropy, wanted};
 use linear::{Adapter, Linear};
 
 /// Where a tensor's values are.
@@ -358,11 +358,20 @@ impl PackedNetwork {
     }
 }
 
+impl Objective<'_> {
+    /// The share of each mail that each queue should get, `[mails, C]`.
+    #[must_use]
+    pub fn wanted(&self, n_queues: usize) -> Vec<f32> {
+        let of_mail = |&target| (0..n_queues).map(move |queue| wanted(target, queue, n_queues, self.label_smoothing));
+        self.targets.iter().flat_map(of_mail).collect()
+    }
+}
+
 /// What a network is trained towards.
 #[derive(Debug, Clone, Copy)]
 pub struct Objective<'a> {
-    /// Queue of each mail of the batch.
-    pub targets: &'a [usize],
+    /// Queue of each mail of the batch; `None` for a mail that is for nobody, which every queue should find equally unlikely.
+    pub targets: &'a [Option<usize>],
     /// Share of the target that is spread over all queues.
     pub label_smoothing: f32,
     /// The loss is multiplied by this: one over the mails of the step.
