@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::logistic::{Logistic, LogisticConfig, Problem, Row};
+use super::design::Row;
+use super::logistic::{Logistic, LogisticConfig, Problem};
 use crate::metrics::{fit_temperature, negative_log_likelihood, softmax};
 
 /// What models of one leg said of mail that they had not seen.

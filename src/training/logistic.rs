@@ -1,36 +1,6 @@
 //! Multinomial logistic regression on fixed features, by L-BFGS in f64: seconds for thousands of mails.
 
-use crate::lexical::SparseRow;
-
-/// One mail's features.
-pub trait Row: Clone + Send + Sync {
-    /// The product with a weight vector.
-    fn dot(&self, weight: &[f64]) -> f64;
-    /// Adds `scale` times the features.
-    fn add_to(&self, sum: &mut [f64], scale: f64);
-}
-
-/// All features, for instance of the encoder.
-impl Row for Vec<f32> {
-    fn dot(&self, weight: &[f64]) -> f64 {
-        dot(weight, self)
-    }
-
-    fn add_to(&self, sum: &mut [f64], scale: f64) {
-        sum.iter_mut().zip(self).for_each(|(sum, &x)| *sum += scale * f64::from(x));
-    }
-}
-
-/// The nonzero ones, for instance of words.
-impl Row for SparseRow {
-    fn dot(&self, weight: &[f64]) -> f64 {
-        self.iter().map(|&(column, x)| weight[column] * f64::from(x)).sum()
-    }
-
-    fn add_to(&self, sum: &mut [f64], scale: f64) {
-        self.iter().for_each(|&(column, x)| sum[column] += scale * f64::from(x));
-    }
-}
+use super::design::{Design, Row};
 
 /// Features of the mails, row by row, and their queues.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +47,9 @@ impl Logistic {
     pub fn fit<R: Row>(problem: &Problem<'_, R>, config: &LogisticConfig) -> Self {
         let width = problem.width;
         let mut parameters = vec![0.0; problem.n_queues * (width + 1)];
-        minimize(&mut parameters, config, |parameters, gradient| loss(problem, config.c, parameters, gradient));
+        let design = R::design(problem.features, width);
+        let task = Task { targets: problem.targets, n_queues: problem.n_queues, c: config.c };
+        minimize(&mut parameters, config, |parameters, gradient| loss(&design, task, parameters, gradient));
         let bias = parameters.split_off(problem.n_queues * width);
         Self { weight: parameters, bias }
     }
@@ -91,47 +63,39 @@ impl Logistic {
     }
 }
 
-/// Eight sums side by side, which the compiler turns into vector instructions.
-fn dot(weight: &[f64], row: &[f32]) -> f64 {
-    const LANES: usize = 8;
-    let mut sums = [0.0; LANES];
-    for (weight, row) in weight.chunks_exact(LANES).zip(row.chunks_exact(LANES)) {
-        for lane in 0..LANES {
-            sums[lane] += weight[lane] * f64::from(row[lane]);
-        }
-    }
-    let done = row.len() - row.len() % LANES;
-    let rest: f64 = weight[done..].iter().zip(&row[done..]).map(|(weight, &x)| weight * f64::from(x)).sum();
-    sums.iter().sum::<f64>() + rest
-}
-
 /// Mean loss per mail and its gradient. Parameters: `W` row by row, then `b`; the bias is not penalised.
-fn loss<R: Row>(problem: &Problem<'_, R>, c: f64, parameters: &[f64], gradient: &mut [f64]) -> f64 {
-    let width = problem.width;
-    let n = problem.features.len() as f64;
-    let (weight, bias) = parameters.split_at(problem.n_queues * width);
-    gradient.fill(0.0);
-    let (grad_weight, grad_bias) = gradient.split_at_mut(problem.n_queues * width);
+fn loss(design: &impl Design, task: Task<'_>, parameters: &[f64], gradient: &mut [f64]) -> f64 {
+    let Task { targets, n_queues, c } = task;
+    let n = targets.len() as f64;
+    let (weight, bias) = parameters.split_at(parameters.len() - n_queues);
+    let (grad_weight, grad_bias) = gradient.split_at_mut(weight.len());
+    grad_bias.fill(0.0);
+    let mut rows = design.products(weight, n_queues); // [mails, queues]: logits, then errors
     let mut total = 0.0;
-    let mut logits = vec![0.0; problem.n_queues];
-    for (row, &target) in problem.features.iter().zip(problem.targets) {
-        for (queue, logit) in logits.iter_mut().enumerate() {
-            *logit = row.dot(&weight[queue * width..(queue + 1) * width]) + bias[queue];
-        }
-        let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = logits.iter().map(|logit| (logit - largest).exp()).sum();
-        total += largest + sum.ln() - logits[target];
-        for (queue, logit) in logits.iter().enumerate() {
-            let error = (logit - largest).exp() / sum - f64::from(u8::from(queue == target));
-            grad_bias[queue] += error / n;
-            row.add_to(&mut grad_weight[queue * width..(queue + 1) * width], error / n);
+    for (row, &target) in rows.chunks_exact_mut(n_queues).zip(targets) {
+        row.iter_mut().zip(bias).for_each(|(logit, bias)| *logit += bias);
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = row.iter().map(|logit| (logit - largest).exp()).sum();
+        total += largest + sum.ln() - row[target];
+        for (queue, logit) in row.iter_mut().enumerate() {
+            *logit = ((*logit - largest).exp() / sum - f64::from(u8::from(queue == target))) / n;
+            grad_bias[queue] += *logit;
         }
     }
+    grad_weight.copy_from_slice(&design.sums(&rows, n_queues));
     let penalty = 1.0 / (c * n);
     for (gradient, weight) in grad_weight.iter_mut().zip(weight) {
         *gradient += penalty * weight;
     }
     total / n + penalty * weight.iter().map(|weight| weight * weight).sum::<f64>() / 2.0
+}
+
+/// What the loss knows beside the features.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    targets: &'a [usize],
+    n_queues: usize,
+    c: f64,
 }
 
 /// Pairs of steps and gradient changes that L-BFGS remembers.
@@ -204,6 +168,7 @@ fn inner(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lexical::SparseRow;
 
     fn data() -> (Vec<Vec<f32>>, Vec<usize>) {
         let features =
@@ -214,15 +179,16 @@ mod tests {
     #[test]
     fn the_gradient_is_that_of_the_loss() {
         let (features, targets) = data();
-        let problem = Problem { features: &features, targets: &targets, n_queues: 3, width: 2 };
+        let design = <Vec<f32>>::design(&features, 2);
+        let task = Task { targets: &targets, n_queues: 3, c: 2.0 };
         let parameters: Vec<f64> = (0..9).map(|i| f64::from(i) * 0.1 - 0.3).collect();
         let mut gradient = vec![0.0; 9];
-        loss(&problem, 2.0, &parameters, &mut gradient);
+        loss(&design, task, &parameters, &mut gradient);
         for index in 0..9 {
             let at = |shift: f64| {
                 let mut moved = parameters.clone();
                 moved[index] += shift;
-                loss(&problem, 2.0, &moved, &mut [0.0; 9])
+                loss(&design, task, &moved, &mut [0.0; 9])
             };
             let difference = (at(1e-5) - at(-1e-5)) / 2e-5;
             assert!((difference - gradient[index]).abs() < 1e-8, "{index}: {difference} {}", gradient[index]);
@@ -253,7 +219,8 @@ mod tests {
         }
         let parameters: Vec<f64> = model.weight.iter().chain(&model.bias).copied().collect();
         let mut gradient = vec![0.0; 9];
-        loss(&problem, 10.0, &parameters, &mut gradient);
+        let task = Task { targets: &targets, n_queues: 3, c: 10.0 };
+        loss(&<Vec<f32>>::design(&features, 2), task, &parameters, &mut gradient);
         assert!(gradient.iter().all(|entry| entry.abs() <= 1e-6), "{gradient:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! From labelled mail to a router: an encoder, frozen or fine-tuned, with a head on top, word counts beside it, calibration
 //! on mail that the judged legs had not seen.
 
+mod design;
 mod fine_tuning;
 mod folds;
 mod held_out;
@@ -8,9 +9,10 @@ mod knowing;
 mod logistic;
 mod promise;
 
+pub use design::{Design, Row};
 pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, TokenPooling, sentence_starts};
 pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
-pub use logistic::{Logistic, LogisticConfig, Problem, Row};
+pub use logistic::{Logistic, LogisticConfig, Problem};
 pub use promise::Promise;
 
 use std::collections::BTreeMap;
