@@ -7,6 +7,7 @@ mod held_out;
 mod knowing;
 mod logistic;
 mod promise;
+pub mod queue_changes;
 
 pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, sentence_starts};
 pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
@@ -19,7 +20,7 @@ use std::path::Path;
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors};
+use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors, HeldOutRecall};
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
@@ -322,6 +323,7 @@ pub fn train(
             coverage: share(solved.routed, correct.len()),
             accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
             ece: expected_calibration_error(&confidences, &correct, 15),
+            queues: recall_by_queue(&queue_ids, &targets, &correct),
         },
         held_out: held_out_mails(examples, &inbox.mails, &targets, logits, words_leg.logits),
     })
@@ -393,6 +395,15 @@ fn accuracy(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
 
 fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
+}
+
+/// Held-out mail of each queue, and how much of it would go there.
+fn recall_by_queue(ids: &[String], targets: &[usize], correct: &[bool]) -> BTreeMap<String, HeldOutRecall> {
+    let recall = |(queue, id): (usize, &String)| {
+        let own = || targets.iter().zip(correct).filter(move |(target, _)| **target == queue);
+        (id.clone(), HeldOutRecall { mails: own().count(), right: own().filter(|(_, correct)| **correct).count() })
+    };
+    ids.iter().enumerate().map(recall).collect()
 }
 
 /// The queues that the labels name, sorted by id, and the queue of each mail.

@@ -1,7 +1,7 @@
 //! A decision for each reason.
 
 use super::*;
-use crate::artifact::Calibration;
+use crate::artifact::{Calibration, LogitGroups};
 use crate::collate::Pooling;
 use crate::email::{CleanOptions, Fields, Posted, clean};
 use crate::model::EncoderConfig;
@@ -21,6 +21,8 @@ fn router(calibration: Calibration) -> RouterInfo {
         version: "1".into(),
         encoder: "test".into(),
         queues: QueueSet::new(queues.into()).unwrap(),
+        groups: LogitGroups::one_each(3),
+        aliases: std::collections::BTreeMap::new(),
         languages: vec!["en".into()],
         windows: WindowConfig::default(),
         pooling: Pooling::Mean,
