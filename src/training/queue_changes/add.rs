@@ -31,7 +31,8 @@ pub struct NewQueue<'a> {
 /// Settings of the fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddConfig {
-    /// Inverse strength of the L2 penalty on the new row.
+    /// Inverse strength of the L2 penalty on the new row. Much larger than a head's: the row has to reach logits that are already
+    /// there. The larger, the less of the others' unseen mail moves, and the less of the new queue's is found (docs/queues.md).
     pub c: f64,
     /// Most mails of each other queue that are read where they do not come from the memory.
     pub others_per_queue: usize,
@@ -43,7 +44,7 @@ pub struct AddConfig {
 
 impl Default for AddConfig {
     fn default() -> Self {
-        Self { c: 30.0, others_per_queue: 64, seed: 0, email: CleanOptions::default() }
+        Self { c: 1000.0, others_per_queue: 64, seed: 0, email: CleanOptions::default() }
     }
 }
 

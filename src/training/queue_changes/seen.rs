@@ -34,9 +34,9 @@ pub(super) fn look<'e>(
     }
     let mut done = 0;
     for batch in batches(&windowed, BATCH_TOKENS) {
-        let (logits, pooled) = router.classifier.forward_and_pool(&pack(batch.iter().map(|&mail| &windowed[mail])))?;
+        let output = router.classifier.forward_and_pool(&pack(batch.iter().map(|&mail| &windowed[mail])))?;
         done += batch.len();
-        for (mail, (logits, pooled)) in batch.into_iter().zip(logits.into_iter().zip(pooled)) {
+        for (mail, (logits, pooled)) in batch.into_iter().zip(output.logits.into_iter().zip(output.pooled)) {
             seen[mail].logits.iter_mut().zip(logits).for_each(|(sum, logit)| *sum += logit);
             seen[mail].pooled = pooled;
         }
