@@ -9,7 +9,7 @@ mod logistic;
 mod promise;
 pub mod queue_changes;
 
-pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, sentence_starts};
+pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, TokenPooling, sentence_starts};
 pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
 pub use logistic::{Logistic, LogisticConfig, Problem, Row};
 pub use promise::Promise;
@@ -24,7 +24,7 @@ use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors, HeldOutR
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
-use crate::evaluation::JudgedMail;
+use crate::evaluation::{JudgedMail, place_decisive};
 use crate::lexical::{Lexical, SparseRow, Vocabulary};
 use crate::metrics::expected_calibration_error;
 use crate::model::{BatchEncoder, KeepMaps, ModelError};
@@ -151,6 +151,17 @@ pub enum TrainingError {
     /// A checkpoint cannot be kept or used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// Word counts alone do better.
+    #[error(
+        "on held-out mail the router is right for {:.1}%, word counts alone for {:.1}%: it is not written. Give it more mail, or \
+         look for wrong labels with --report", 100.0 * ours, 100.0 * baseline
+    )]
+    BelowBaseline {
+        /// Share of right answers with the encoder.
+        ours: f64,
+        /// Share of right answers by word counts.
+        baseline: f64,
+    },
     /// Budgets or floors that cannot be.
     #[error(transparent)]
     Knowing(#[from] KnowingError),
@@ -194,6 +205,9 @@ pub struct Backbone<'a> {
     /// Its tokenizer.
     pub tokenizer: &'a EmailTokenizer,
 }
+
+/// Mails a queue, on average, below which fine-tuning is not tried: a frozen encoder learns more from a handful.
+const FEWEST_TO_TUNE: usize = 20;
 
 /// Tokens of one batch while features are made.
 const BATCH_TOKENS: usize = 2048;
@@ -256,7 +270,6 @@ pub fn train(
     let folds = folds::split(examples, &targets, config.folds, config.seed);
     let encoder_leg = best_held_out(&encoder, &folds, &config.c);
     let words_leg = best_held_out(&words, &folds, &config.c);
-    let frozen = best_sum(&encoder_leg.logits, &words_leg.logits, &targets);
 
     let head_of = |mails: &[usize]| start_of_tuning(&encoder, mails, &encoder_leg.logistic, &pooled);
     let material = Material {
@@ -275,19 +288,31 @@ pub fn train(
     };
     let tuning = match config.method {
         Method::Frozen => None,
+        Method::Auto if targets.len() < FEWEST_TO_TUNE * queues.len() => {
+            progress.note(&format!(
+                "fewer than {FEWEST_TO_TUNE} mails a queue on average: the encoder stays frozen (--method fine-tuned tunes it)"
+            ));
+            None
+        }
         Method::Auto | Method::FineTuned => {
             Some(fine_tuning::held_out(&material, &config.fine_tuning, &folds, progress)?)
         }
     };
-    let tuned = tuning.as_ref().map(|tuning| best_sum(&tuning.logits, &words_leg.logits, &targets));
-    let keep = tuned.as_ref().is_some_and(|tuned| config.method == Method::FineTuned || tuned.beats(&frozen, &targets));
-    let figures_frozen = accuracy(&frozen.logits, &targets);
-    let (encoder_logits, Sum { weight, logits, temperature }) = match (&tuning, tuned) {
-        (Some(tuning), Some(tuned)) if keep => (&tuning.logits, tuned),
-        _ => (&encoder_leg.logits, frozen),
+    let judged_mails = tuning.as_ref().map_or_else(|| (0..targets.len()).collect(), |tuning| tuning.mails.clone());
+    let legs = Legs {
+        tuned: tuning.as_ref().map(|tuning| tuning.logits.as_slice()),
+        frozen: &chosen(&encoder_leg.logits, &judged_mails),
+        words: &chosen(&words_leg.logits, &judged_mails),
+        targets: &chosen(&targets, &judged_mails),
     };
-    let (confidences, correct) = judged(&logits, &targets, temperature);
-    let solved = solve(&logits, &targets, temperature, &queue_ids, &config.knowing());
+    let Verdict { tuned: keep, accuracy_frozen, accuracy_encoder_alone, sum } = legs.judge(config.method);
+    let Sum { weight, logits, temperature } = sum;
+    let (confidences, correct) = judged(&logits, legs.targets, temperature);
+    let (ours, baseline) = (accuracy(&logits, legs.targets), accuracy(legs.words, legs.targets));
+    if ours < baseline {
+        return Err(TrainingError::BelowBaseline { ours, baseline });
+    }
+    let solved = solve(&logits, legs.targets, temperature, &queue_ids, &config.knowing());
 
     let (head, change) = match &tuning {
         Some(tuning) if keep => {
@@ -316,16 +341,16 @@ pub fn train(
         promises: solved.promises,
         losses_by_epoch: tuning.as_ref().map_or_else(Vec::new, |tuning| tuning.losses.clone()),
         figures: Figures {
-            accuracy: accuracy(&logits, &targets),
-            accuracy_encoder_alone: accuracy(encoder_logits, &targets),
-            accuracy_words_alone: accuracy(&words_leg.logits, &targets),
-            accuracy_frozen: figures_frozen,
+            accuracy: ours,
+            accuracy_encoder_alone,
+            accuracy_words_alone: baseline,
+            accuracy_frozen,
             coverage: share(solved.routed, correct.len()),
             accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
             ece: expected_calibration_error(&confidences, &correct, 15),
             queues: recall_by_queue(&queue_ids, &targets, &correct),
         },
-        held_out: held_out_mails(examples, &inbox.mails, &targets, logits, words_leg.logits),
+        held_out: held_out_mails(examples, &inbox.mails, &judged_mails, &legs, &logits),
     })
 }
 
@@ -368,20 +393,59 @@ fn start_of_tuning(
 fn held_out_mails(
     examples: &[Example],
     mails: &[EncodedEmail],
-    targets: &[usize],
-    logits: Vec<Vec<f32>>,
-    words: Vec<Vec<f32>>,
+    judged: &[usize],
+    legs: &Legs<'_>,
+    logits: &[Vec<f32>],
 ) -> Vec<JudgedMail> {
-    let judged = logits.into_iter().zip(words).enumerate().map(|(index, (logits, words))| JudgedMail {
-        id: examples[index].id.clone(),
-        target: targets[index],
-        logits,
-        baseline: Some(words),
-        tokens: mails[index].tokens_total,
+    let of_mail = |(place, &mail): (usize, &usize)| JudgedMail {
+        id: examples[mail].id.clone(),
+        target: legs.targets[place],
+        logits: logits[place].clone(),
+        baseline: Some(legs.words[place].clone()),
+        tokens: mails[mail].tokens_total,
         decisive_position: None,
-        subject: examples[index].subject.clone(),
-    });
-    judged.collect()
+        subject: examples[mail].subject.clone(),
+    };
+    let mut held_out: Vec<JudgedMail> = judged.iter().enumerate().map(of_mail).collect();
+    let examples: Vec<Example> = judged.iter().map(|&mail| examples[mail].clone()).collect();
+    place_decisive(&examples, &mut held_out);
+    held_out
+}
+
+fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
+    places.iter().map(|&place| all[place].clone()).collect()
+}
+
+/// What each leg says of the judged mails, row by row, and their queues.
+struct Legs<'a> {
+    tuned: Option<&'a [Vec<f32>]>,
+    frozen: &'a [Vec<f32>],
+    words: &'a [Vec<f32>],
+    targets: &'a [usize],
+}
+
+/// Which encoder to use, with the words beside it.
+struct Verdict {
+    tuned: bool,
+    accuracy_frozen: f64,
+    accuracy_encoder_alone: f64,
+    sum: Sum,
+}
+
+impl Legs<'_> {
+    fn judge(&self, method: Method) -> Verdict {
+        let frozen = best_sum(self.frozen, self.words, self.targets);
+        let accuracy_frozen = accuracy(&frozen.logits, self.targets);
+        if let Some(logits) = self.tuned {
+            let tuned = best_sum(logits, self.words, self.targets);
+            if method == Method::FineTuned || tuned.beats(&frozen, self.targets) {
+                let accuracy_encoder_alone = accuracy(logits, self.targets);
+                return Verdict { tuned: true, accuracy_frozen, accuracy_encoder_alone, sum: tuned };
+            }
+        }
+        let accuracy_encoder_alone = accuracy(self.frozen, self.targets);
+        Verdict { tuned: false, accuracy_frozen, accuracy_encoder_alone, sum: frozen }
+    }
 }
 
 fn narrow(values: &[f64], scale: f64) -> Vec<f32> {

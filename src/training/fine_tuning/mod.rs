@@ -39,12 +39,25 @@ pub enum Depth {
     Full,
 }
 
+/// How the tokens of a mail become one vector for each queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenPooling {
+    /// Each queue weighs them by a query of its own.
+    #[default]
+    Attention,
+    /// All weigh the same.
+    Mean,
+}
+
 /// Settings of fine-tuning. The defaults are those that did best on held-out mail; docs/accuracy.md has the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FineTuningConfig {
     /// Adapters, or all layers.
     pub depth: Depth,
+    /// How the tokens of a mail are pooled.
+    pub pooling: TokenPooling,
     /// Rank of the adapters.
     pub rank: usize,
     /// The adapters' change is scaled by `alpha / rank`.
@@ -73,12 +86,15 @@ pub struct FineTuningConfig {
     pub background_sentences: usize,
     /// Parts for held-out figures; each part costs a whole training.
     pub folds: usize,
+    /// With more mails than this only one part is judged: enough for the figures, and two trainings instead of many.
+    pub one_fold_from: usize,
 }
 
 impl Default for FineTuningConfig {
     fn default() -> Self {
         Self {
             depth: Depth::Lora,
+            pooling: TokenPooling::Attention,
             rank: 16,
             alpha: 32.0,
             learning_rate: 5e-4,
@@ -93,6 +109,7 @@ impl Default for FineTuningConfig {
             background: 0.3,
             background_sentences: 20,
             folds: 3,
+            one_fold_from: 4000,
         }
     }
 }
@@ -161,7 +178,9 @@ pub(super) struct Material<'a> {
 pub(super) struct HeldOutTuning {
     /// The best number of epochs.
     pub epochs: usize,
-    /// Logits of each mail by a network that had not seen it, after that number.
+    /// The mails that were judged, ascending: all, or one part of very many.
+    pub mails: Vec<usize>,
+    /// Logits of each of them by a network that had not seen it, after that number.
     pub logits: Vec<Vec<f32>>,
     /// Calibrated loss after each number of epochs.
     pub losses: Vec<f64>,
@@ -194,23 +213,28 @@ pub(super) fn built_in_background(tokenizer: &EmailTokenizer) -> Background {
     Background::new(include_str!("background.txt").lines().map(sentence))
 }
 
-/// Trains once for each fold and judges the mail that it held out. `folds` gives the fold of each mail.
+/// Trains once for each fold and judges the mail that it held out; of very much mail one fold is enough to judge by.
+/// `folds` gives the fold of each mail.
 pub(super) fn held_out(
     material: &Material<'_>,
     config: &FineTuningConfig,
     folds: &[usize],
     progress: &mut dyn Progress,
 ) -> Result<HeldOutTuning, super::TrainingError> {
+    let most = folds.iter().max().map_or(0, |last| last + 1);
+    let many = folds.len() > config.one_fold_from;
     // Each fold costs a training, so the folds of the heads are joined into fewer.
-    let n_folds = folds.iter().max().map_or(0, |last| last + 1).min(config.folds);
+    let n_folds = if many { most } else { most.min(config.folds) };
+    let judged_folds = if many { 1 } else { n_folds };
+    let fold_of = |mail: usize| folds[mail] % n_folds.max(1);
+    let mails: Vec<usize> = (0..folds.len()).filter(|&mail| fold_of(mail) < judged_folds).collect();
     let mut by_epoch = vec![vec![Vec::new(); folds.len()]; config.epochs];
-    for fold in 0..n_folds {
-        let part = |inside: bool| {
-            (0..folds.len()).filter(|&mail| (folds[mail] % n_folds == fold) == inside).collect::<Vec<_>>()
-        };
+    for fold in 0..judged_folds {
+        let part =
+            |inside: bool| (0..folds.len()).filter(|&mail| (fold_of(mail) == fold) == inside).collect::<Vec<_>>();
         let (held_out, rest) = (part(true), part(false));
         let run = Run { name: format!("fold-{fold}"), material, config, mails: &rest, judged: &held_out };
-        progress.stage(&format!("fine-tuning, part {} of {}", fold + 1, n_folds + 1));
+        progress.stage(&format!("fine-tuning, part {} of {}", fold + 1, judged_folds + 1));
         let tuned = run.go(config.epochs, &mut Meter { done: 0, all: run.tokens(config.epochs), progress })?;
         for (epoch, logits) in tuned.judged.into_iter().enumerate() {
             for (&mail, logits) in held_out.iter().zip(logits) {
@@ -218,12 +242,13 @@ pub(super) fn held_out(
             }
         }
     }
-    let loss = |logits: &Vec<Vec<f32>>| {
-        negative_log_likelihood(logits, material.targets, fit_temperature(logits, material.targets))
-    };
+    let targets: Vec<usize> = mails.iter().map(|&mail| material.targets[mail]).collect();
+    let judged = |all: &Vec<Vec<f32>>| mails.iter().map(|&mail| all[mail].clone()).collect::<Vec<_>>();
+    let by_epoch: Vec<Vec<Vec<f32>>> = by_epoch.iter().map(judged).collect();
+    let loss = |logits: &Vec<Vec<f32>>| negative_log_likelihood(logits, &targets, fit_temperature(logits, &targets));
     let losses: Vec<f64> = by_epoch.iter().map(loss).collect();
     let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(0);
-    Ok(HeldOutTuning { epochs: best + 1, logits: by_epoch.swap_remove(best), losses })
+    Ok(HeldOutTuning { epochs: best + 1, mails, logits: by_epoch[best].clone(), losses })
 }
 
 /// Trains on all mail for the given number of epochs, on the schedule that the folds had.

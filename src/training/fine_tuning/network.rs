@@ -30,6 +30,8 @@ pub(super) struct Kind {
     pub matrix: bool,
     /// Of the head, not of the encoder.
     pub of_head: bool,
+    /// What a queue looks for in a token.
+    pub query: bool,
 }
 
 /// Values of all trained tensors stay with the caller; this knows their order, names and shapes.
@@ -82,6 +84,7 @@ impl Network {
         let kind = move |(index, (_, shape)): (usize, &(String, Vec<usize>))| Kind {
             matrix: shape.len() > 1,
             of_head: index >= of_encoder,
+            query: index == of_encoder,
         };
         self.parameters.iter().enumerate().map(kind)
     }

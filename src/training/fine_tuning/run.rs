@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::adamw::{Moments, Rate, clip_factor, schedule};
 use super::checkpoint::State;
 use super::network::Network;
-use super::{FineTuningConfig, Head, Material, Meter, sampler};
+use super::{FineTuningConfig, Head, Material, Meter, TokenPooling, sampler};
 use crate::artifact::EncoderChange;
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::metrics::{fit_temperature, negative_log_likelihood};
@@ -130,6 +130,9 @@ impl Run<'_> {
         state.steps += 1;
         let parameters = state.values.iter_mut().zip(&mut state.moments).zip(gradients);
         for (((values, moments), gradient), kind) in parameters.zip(network.kinds()) {
+            if kind.query && self.config.pooling == TokenPooling::Mean {
+                continue;
+            }
             let highest = if kind.of_head { self.config.head_learning_rate } else { self.config.learning_rate };
             let weight_decay = if kind.matrix { self.config.weight_decay as f32 } else { 0.0 };
             let rate = Rate { step: state.steps, learning_rate: (highest * share) as f32, weight_decay };
