@@ -141,7 +141,7 @@ pub(super) fn run(args: &QueuesArgs) -> anyhow::Result<()> {
         }
         Change::Merge { from, into, to } => {
             queue_changes::merge(&mut router, from, into)?;
-            (to, format!("`{}` is part of `{into}`", from.join("`, `")))
+            (to, format!("now part of `{into}`: `{}`", from.join("`, `")))
         }
         Change::Enable { queue, to } => {
             queue_changes::set_enabled(&mut router, queue, true)?;

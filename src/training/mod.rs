@@ -348,7 +348,7 @@ pub fn train(
             coverage: share(solved.routed, correct.len()),
             accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
             ece: expected_calibration_error(&confidences, &correct, 15),
-            queues: recall_by_queue(&queue_ids, &targets, &correct),
+            queues: recall_by_queue(&queue_ids, legs.targets, &correct),
         },
         held_out: held_out_mails(examples, &inbox.mails, &judged_mails, &legs, &logits),
     })

@@ -28,8 +28,6 @@ pub struct Conflict {
 const MAY_MOVE: f64 = 0.01;
 /// What a cosine is worth as a logit: similarities are read at a temperature of 0.05.
 const COSINE: f64 = 20.0;
-/// The logit by which a description may win its own text, however far the others' mail lies.
-const MOST_LEAD: f64 = 3.0;
 
 /// The mail at hand: its features, and what the router says of it without the new queue.
 pub(super) struct Standing<'a> {
@@ -87,7 +85,7 @@ impl Standing<'_> {
     /// The row of a queue that has only words about itself: their direction, as strong as leaves nearly all mail of the other
     /// queues where it is.
     pub(super) fn direction(&self) -> NewRow {
-        let Some((words, logits)) = self.own.first() else { return NewRow { weight: Vec::new(), bias: 0.0 } };
+        let Some((words, _)) = self.own.first() else { return NewRow { weight: Vec::new(), bias: 0.0 } };
         let length = words.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12);
         let weight: Vec<f64> = words.iter().map(|&x| COSINE * f64::from(x) / length).collect();
         let row = NewRow { weight, bias: 0.0 };
@@ -98,8 +96,7 @@ impl Standing<'_> {
         };
         let mut leads: Vec<f64> = self.others.iter().map(|(features, logits, _)| lead(features, logits)).collect();
         leads.sort_by(f64::total_cmp);
-        let most = lead(words, logits) + MOST_LEAD;
-        let bias = leads.get((leads.len() as f64 * MAY_MOVE) as usize).map_or(most, |lead| lead.min(most));
+        let bias = leads.get((leads.len() as f64 * MAY_MOVE) as usize).copied().unwrap_or_default();
         NewRow { bias: bias - 1e-6, ..row }
     }
 

@@ -88,3 +88,6 @@ fn check(queues: Vec<Queue>) -> Result<(), QueueChangeError> {
     }
     Ok(QueueSet::new(queues).map(drop)?)
 }
+
+#[cfg(test)]
+mod tests;
