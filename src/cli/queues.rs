@@ -272,13 +272,14 @@ fn summary(id: &str, added: &Added) -> String {
     }
     lines.push(format!("{others_moved} of {others_right} mails that other queues got rightly go to it now"));
     let rate = TrainingConfig::default().max_error_rate;
-    match fewest_to_prove(rate) {
-        Some(fewest) if *examples > 0 && *examples < fewest => lines.push(format!(
+    if let Some(fewest) = fewest_to_prove(rate)
+        && (1..fewest).contains(examples)
+    {
+        lines.push(format!(
             "NOT PROVEN: to promise at most {:.0}% wrong among its mail routed alone, at least {fewest} mails are needed; \
              the router's common threshold applies meanwhile",
             100.0 * rate
-        )),
-        _ => {}
+        ));
     }
     lines.join("\n")
 }

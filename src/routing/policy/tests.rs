@@ -115,6 +115,18 @@ fn a_disabled_queue_is_neither_the_answer_nor_in_the_set() {
 }
 
 #[test]
+fn a_queue_that_is_only_suggested_is_a_candidate_and_never_the_answer() {
+    let mut router = router(plain());
+    let queues = router.queues.iter().cloned().map(|queue| Queue { suggest_only: queue.id == "late", ..queue });
+    router.queues = QueueSet::new(queues.collect()).unwrap();
+    let logits: &[f32] = &[0.0, 9.0, 0.0];
+    let verdict = decide(&router, &PolicyConfig::default(), &mail(TEXT), &encoded(1), Some(logits));
+    assert_eq!((verdict.outcome, verdict.queue), (Outcome::NeedsHuman, None));
+    assert_eq!(verdict.reasons, [Reason::SuggestOnly]);
+    assert_eq!(verdict.candidates[0].queue, "late");
+}
+
+#[test]
 fn what_the_mail_is_gives_reasons_too() {
     assert_eq!(reasons_of_text("Refund!"), [Reason::TooShort]);
     assert_eq!(reasons_of_text("  "), [Reason::EmptyBody]);
