@@ -27,6 +27,9 @@ pub struct Queue {
     /// A disabled queue is never an answer.
     #[serde(default = "enabled")]
     pub enabled: bool,
+    /// Such a queue stands among the candidates and is never answered without a person: nobody has shown it a mail yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suggest_only: bool,
 }
 
 fn enabled() -> bool {
@@ -37,7 +40,13 @@ impl Queue {
     /// An enabled queue without a description.
     #[must_use]
     pub fn new(id: &str, name: &str) -> Self {
-        Self { id: id.to_owned(), name: name.to_owned(), description: String::new(), enabled: true }
+        Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            description: String::new(),
+            enabled: true,
+            suggest_only: false,
+        }
     }
 }
 

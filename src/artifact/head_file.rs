@@ -26,9 +26,16 @@ pub struct HeadTensors {
 }
 
 impl HeadTensors {
-    /// Reads the file and checks its shapes.
-    pub(super) fn read(path: &Path, sha256: &str, d_model: usize, n_queues: usize) -> Result<Self, ArtifactError> {
+    /// Reads the file and checks its shapes; without a `d_model` the file's own is taken.
+    pub(super) fn read(
+        path: &Path,
+        sha256: &str,
+        d_model: Option<usize>,
+        n_queues: usize,
+    ) -> Result<Self, ArtifactError> {
         let weights = Weights::open(path, Some(sha256))?;
+        let stored = weights.shape(WEIGHT)?;
+        let d_model = d_model.or_else(|| stored.last().copied()).unwrap_or_default();
         let matrix = [n_queues, d_model];
         let query = if weights.names()?.contains(QUERY) { weights.values(QUERY, &matrix)? } else { Vec::new() };
         Ok(Self { d_model, query, weight: weights.values(WEIGHT, &matrix)?, bias: weights.values(BIAS, &[n_queues])? })

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::calibration::Calibration;
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
-use super::{ArtifactError, Router, RouterInfo, checksum};
+use super::{ArtifactError, LogitGroups, Router, RouterInfo, checksum};
 use crate::collate::Pooling;
 use crate::model::{Classifier, Head};
 use crate::queues::{Queue, QueueSet, slug};
@@ -58,7 +58,9 @@ pub(super) fn load(path: &Path, dtype: DType, device: &Device) -> Result<Router,
             name: name.to_string(),
             version: checksum::sha256(dir.config_json().as_bytes())[..12].to_owned(),
             encoder: name.to_string(),
+            groups: LogitGroups::one_each(queues.len()),
             queues,
+            aliases: BTreeMap::new(),
             languages: Vec::new(),
             windows,
             pooling: Pooling::Cls,

@@ -29,6 +29,12 @@ pub struct Manifest {
     pub files: RouterFiles,
     /// In the order of the logits.
     pub queues: Vec<Queue>,
+    /// The logits that make up each queue, where queues were merged; empty: one each, in the order of the queues.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Vec<usize>>,
+    /// Ids of queues that were merged away, and the queue that their mail now counts as.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub aliases: BTreeMap<String, String>,
     /// Languages it was trained on (ISO 639-1); mail in another one goes to a person. Empty: any.
     pub languages: Vec<String>,
     /// How mail is cut into windows.
@@ -72,6 +78,9 @@ pub struct RouterFiles {
     /// SHA-256 of `encoder.safetensors`, where whole tensors of the encoder are replaced.
     #[serde(rename = "encoder.safetensors", default, skip_serializing_if = "Option::is_none")]
     pub encoder: Option<String>,
+    /// SHA-256 of `memory.safetensors`, where the router remembers some of its mail as vectors.
+    #[serde(rename = "memory.safetensors", default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
 }
 
 impl RouterFiles {
@@ -125,4 +134,17 @@ pub struct Figures {
     pub accuracy_when_routed: f64,
     /// Expected calibration error, 15 bins.
     pub ece: f64,
+    /// Held-out mail of each queue by id, as it was when the router was trained; empty in routers of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queues: BTreeMap<String, HeldOutRecall>,
+}
+
+/// Held-out mail of one queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldOutRecall {
+    /// How many.
+    pub mails: usize,
+    /// Those that would go to it when every mail is routed.
+    pub right: usize,
 }

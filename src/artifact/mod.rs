@@ -10,10 +10,13 @@ mod encoder_dir;
 mod head_file;
 mod hugging_face;
 mod lexical_file;
+mod logit_groups;
 mod manifest;
+mod memory_file;
 mod router_dir;
 mod save;
 mod search;
+mod stored;
 mod weights;
 
 pub use calibration::{Calibration, Judgement};
@@ -21,10 +24,13 @@ pub use checksum::sha256_file;
 pub use encoder_change::{EncoderChange, StoredTensor};
 pub use encoder_dir::EncoderDir;
 pub use head_file::HeadTensors;
-pub use manifest::{EncoderReference, Figures, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
+pub use logit_groups::LogitGroups;
+pub use manifest::{EncoderReference, Figures, HeldOutRecall, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
+pub use memory_file::{Memory, Remembered};
 pub use router_dir::{Router, RouterInfo, find_encoder, load_router, word_logits};
-pub use save::{RouterTensors, save_router, write_card};
+pub use save::{RouterTensors, save_memory, save_router, write_card};
 pub use search::find_model;
+pub use stored::StoredRouter;
 pub use weights::Weights;
 
 use std::path::{Path, PathBuf};
@@ -75,6 +81,12 @@ pub enum ArtifactError {
     /// Neither a router nor a classifier of Hugging Face's layout.
     #[error("{} holds no router: neither router.json nor the config.json of a BertForSequenceClassification", path.display())]
     NoRouter {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A classifier of Hugging Face's layout, which has no file that says what its queues are.
+    #[error("{} is a classifier of Hugging Face's layout, whose queues cannot be changed: train a router on labelled mail with `postroom train` and change that one", path.display())]
+    Unchangeable {
         /// The directory.
         path: PathBuf,
     },

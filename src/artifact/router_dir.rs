@@ -1,5 +1,6 @@
 //! A router's directory, read into a running network.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
@@ -8,7 +9,7 @@ use super::calibration::Calibration;
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
 use super::manifest::{Manifest, ROUTER_SCHEMA};
 use super::save::{HEAD, MANIFEST};
-use super::{ArtifactError, EncoderChange, HeadTensors, hugging_face, lexical_file, search};
+use super::{ArtifactError, EncoderChange, HeadTensors, LogitGroups, hugging_face, lexical_file, search};
 use crate::collate::Pooling;
 use crate::lexical::Lexical;
 use crate::model::{Classifier, EncoderConfig, Head};
@@ -24,8 +25,12 @@ pub struct RouterInfo {
     pub version: String,
     /// Name of its encoder.
     pub encoder: String,
-    /// In the order of the logits.
+    /// In the order of the logits that [`RouterInfo::queue_logits`] gives.
     pub queues: QueueSet,
+    /// Which logits of the network make up each queue.
+    pub groups: LogitGroups,
+    /// Ids of queues that were merged away, and the queue that their mail now counts as.
+    pub aliases: BTreeMap<String, String>,
     /// Languages it was trained on (ISO 639-1); empty: any.
     pub languages: Vec<String>,
     /// How mail is cut into windows.
@@ -38,6 +43,21 @@ pub struct RouterInfo {
     pub encoder_config: EncoderConfig,
     /// Worth a line in the log: tensors that nobody reads.
     pub unknown_tensors: Vec<String>,
+}
+
+impl RouterInfo {
+    /// The logits of the network, the words' added, as one logit for each queue.
+    #[must_use]
+    pub fn queue_logits(&self, logits: &[f32]) -> Vec<f32> {
+        self.groups.join(logits, self.calibration.temperature)
+    }
+
+    /// The queue that a label means: an id, or the old id of a queue that was merged.
+    #[must_use]
+    pub fn index_of_label(&self, label: &str) -> Option<usize> {
+        let id = slug(label);
+        self.queues.index_of(self.aliases.get(&id).unwrap_or(&id))
+    }
 }
 
 /// A router ready to run.
@@ -53,17 +73,17 @@ pub struct Router {
 }
 
 impl Router {
-    /// What the words of a mail add to the network's logits, one number per queue.
+    /// What the words of a mail add to the network's logits, one number per logit.
     #[must_use]
     pub fn word_logits(&self, mail: &EncodedEmail) -> Vec<f32> {
-        word_logits(self.lexical.as_ref(), mail, self.info.queues.len())
+        word_logits(self.lexical.as_ref(), mail, self.info.groups.n_logits())
     }
 }
 
 /// What the words of a mail add to the network's logits; nothing where the router does not count words.
 #[must_use]
-pub fn word_logits(lexical: Option<&Lexical>, mail: &EncodedEmail, n_queues: usize) -> Vec<f32> {
-    lexical.map_or_else(|| vec![0.0; n_queues], |lexical| lexical.logits(mail))
+pub fn word_logits(lexical: Option<&Lexical>, mail: &EncodedEmail, n_logits: usize) -> Vec<f32> {
+    lexical.map_or_else(|| vec![0.0; n_logits], |lexical| lexical.logits(mail))
 }
 
 /// Loads the router in `path`: one of ours (`router.json`), or a `BertForSequenceClassification` of Hugging Face's layout.
@@ -83,26 +103,23 @@ pub fn load_router(path: &Path, dtype: DType, device: &Device) -> Result<Router,
 
 fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) -> Result<Router, ArtifactError> {
     let manifest = read_manifest(manifest_path)?;
-    let queues = QueueSet::new(manifest.queues)
-        .map_err(|source| ArtifactError::Queues { path: manifest_path.to_owned(), source })?;
+    let (queues, groups) = queues_of(&manifest, manifest_path)?;
     let encoder_dir = EncoderDir::open(&find_encoder(path, &manifest.encoder.name)?, &manifest.encoder.sha256)?;
     manifest
         .windows
         .check(encoder_dir.config.max_positions)
         .map_err(|source| ArtifactError::Windows { path: manifest_path.to_owned(), source })?;
-    let ids: Vec<&str> = queues.iter().map(|queue| queue.id.as_str()).collect();
-    manifest.calibration.check(&ids).map_err(|reason| ArtifactError::damaged(manifest_path, reason))?;
 
     let d_model = encoder_dir.config.d_model;
     let head_path = path.join(HEAD);
-    let head = HeadTensors::read(&head_path, &manifest.files.head, d_model, queues.len())?;
+    let head = HeadTensors::read(&head_path, &manifest.files.head, Some(d_model), groups.n_logits())?;
     let head = Head::of_router(head.query, head.weight, head.bias, device).map_err(ArtifactError::model(path))?;
     let change = EncoderChange::read(path, &manifest.files.change())?;
     if let Some(change) = &change {
         change.check(&encoder_dir.config).map_err(|reason| ArtifactError::damaged(path, reason))?;
     }
     let lexical = match &manifest.files.lexical {
-        Some(sha256) => Some(lexical_file::read(&path.join(lexical_file::NAME), sha256, queues.len())?),
+        Some(sha256) => Some(lexical_file::read(&path.join(lexical_file::NAME), sha256, groups.n_logits())?),
         None => None,
     };
     let encoder = encoder_dir.batch_encoder(dtype, device, change.as_ref())?;
@@ -112,6 +129,8 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
             version: manifest.version,
             encoder: manifest.encoder.name,
             queues,
+            groups,
+            aliases: manifest.aliases,
             languages: manifest.languages,
             windows: manifest.windows,
             pooling: manifest.pooling,
@@ -125,7 +144,24 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
     })
 }
 
-fn read_manifest(path: &Path) -> Result<Manifest, ArtifactError> {
+/// The queues with their logits, everything that speaks of them checked.
+pub(super) fn queues_of(manifest: &Manifest, path: &Path) -> Result<(QueueSet, LogitGroups), ArtifactError> {
+    let damaged = |reason| ArtifactError::damaged(path, reason);
+    let queues = QueueSet::new(manifest.queues.clone())
+        .map_err(|source| ArtifactError::Queues { path: path.to_owned(), source })?;
+    let groups = LogitGroups::new(manifest.members.clone(), queues.len()).map_err(damaged)?;
+    let ids: Vec<&str> = queues.iter().map(|queue| queue.id.as_str()).collect();
+    manifest.calibration.check(&ids).map_err(damaged)?;
+    let wrong = |(old, id): &(&String, &String)| ids.contains(&old.as_str()) || !ids.contains(&id.as_str());
+    if let Some((old, id)) = manifest.aliases.iter().find(wrong) {
+        return Err(damaged(format!(
+            "aliases says `{old}` is `{id}`, where the first is a queue or the second is none"
+        )));
+    }
+    Ok((queues, groups))
+}
+
+pub(super) fn read_manifest(path: &Path) -> Result<Manifest, ArtifactError> {
     let text = std::fs::read_to_string(path).map_err(ArtifactError::read(path))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|source| ArtifactError::damaged(path, source))?;
     if manifest.schema != ROUTER_SCHEMA {

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use super::{ArtifactError, EncoderChange, HeadTensors, Manifest, checksum, lexical_file};
+use super::encoder_change::{ADAPTER, ADAPTER_CONFIG, ENCODER};
+use super::manifest::RouterFiles;
+use super::router_dir::read_manifest;
+use super::{ArtifactError, EncoderChange, HeadTensors, Manifest, Memory, checksum, lexical_file, memory_file};
 use crate::lexical::Lexical;
 
 pub(super) const MANIFEST: &str = "router.json";
 pub(super) const HEAD: &str = "head.safetensors";
-const CARD: &str = "README.md";
+pub(super) const CARD: &str = "README.md";
 
 /// The tensors of a router.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +21,8 @@ pub struct RouterTensors<'a> {
     pub lexical: Option<&'a Lexical>,
     /// What changed in the encoder, where it is not the original.
     pub change: Option<&'a EncoderChange>,
+    /// What it remembers of its mail.
+    pub memory: Option<&'a Memory>,
 }
 
 /// Writes a router's directory whole: aside, flushed to disk, then renamed over the old one. A crash or a full disk on
@@ -27,9 +32,20 @@ pub struct RouterTensors<'a> {
 /// [`ArtifactError::Write`].
 pub fn save_router(
     path: &Path,
+    manifest: Manifest,
+    tensors: RouterTensors<'_>,
+    card: &str,
+) -> Result<(), ArtifactError> {
+    write_router(path, manifest, tensors, card, None)
+}
+
+/// As [`save_router`]; what stands in `companions` beside a router's own files (an encoder, say) is copied along.
+pub(super) fn write_router(
+    path: &Path,
     mut manifest: Manifest,
     tensors: RouterTensors<'_>,
     card: &str,
+    companions: Option<&Path>,
 ) -> Result<(), ArtifactError> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -39,7 +55,7 @@ pub fn save_router(
     let aside = tempfile::Builder::new().prefix(".router-").tempdir_in(parent).map_err(ArtifactError::write(parent))?;
 
     let head = tensors.head.to_safetensors().map_err(|source| ArtifactError::damaged(&path.join(HEAD), source))?;
-    manifest.files.head = checksum::sha256(&head);
+    manifest.files = RouterFiles { head: checksum::sha256(&head), ..RouterFiles::default() };
     if let Some(lexical) = tensors.lexical {
         let file = aside.path().join(lexical_file::NAME);
         let bytes = lexical_file::bytes(lexical).map_err(|source| ArtifactError::damaged(&file, source))?;
@@ -53,12 +69,20 @@ pub fn save_router(
             write_flushed(&aside.path().join(name), &bytes)?;
         }
     }
+    if let Some(memory) = tensors.memory {
+        let file = aside.path().join(memory_file::NAME);
+        let bytes = memory_file::bytes(memory).map_err(|source| ArtifactError::damaged(&file, source))?;
+        manifest.files.memory = Some(checksum::sha256(&bytes));
+        write_flushed(&file, &bytes)?;
+    }
     manifest.version = version(&manifest)?;
-    let json = serde_json::to_string_pretty(&manifest)
-        .map_err(|source| ArtifactError::damaged(&path.join(MANIFEST), source))?;
     write_flushed(&aside.path().join(HEAD), &head)?;
-    write_flushed(&aside.path().join(MANIFEST), format!("{json}\n").as_bytes())?;
+    write_flushed(&aside.path().join(MANIFEST), &manifest_bytes(&manifest)?)?;
     write_flushed(&aside.path().join(CARD), card.as_bytes())?;
+
+    if let Some(companions) = companions {
+        copy_companions(companions, aside.path())?;
+    }
 
     let fresh = aside.keep();
     if path.exists() {
@@ -76,10 +100,32 @@ pub fn save_router(
     readable_by_all(path)
 }
 
-/// The version is made of what the router decides by, so the same training gives the same version.
+fn manifest_bytes(manifest: &Manifest) -> Result<Vec<u8>, ArtifactError> {
+    let json =
+        serde_json::to_string_pretty(manifest).map_err(|source| ArtifactError::damaged(Path::new(MANIFEST), source))?;
+    Ok(format!("{json}\n").into_bytes())
+}
+
+/// The version is made of what the router decides by, so the same training gives the same version. The memory decides nothing.
 fn version(manifest: &Manifest) -> Result<String, ArtifactError> {
-    let json = serde_json::to_vec(manifest).map_err(|source| ArtifactError::damaged(Path::new(MANIFEST), source))?;
+    let mut manifest = Manifest { version: String::new(), ..manifest.clone() };
+    manifest.files.memory = None;
+    let json = serde_json::to_vec(&manifest).map_err(|source| ArtifactError::damaged(Path::new(MANIFEST), source))?;
     Ok(checksum::sha256(&json)[..12].to_owned())
+}
+
+/// Gives a router its memory, which only the finished router can make. Its version stays.
+///
+/// # Errors
+/// [`ArtifactError`].
+pub fn save_memory(path: &Path, memory: &Memory) -> Result<(), ArtifactError> {
+    let file = path.join(memory_file::NAME);
+    let bytes = memory_file::bytes(memory).map_err(|source| ArtifactError::damaged(&file, source))?;
+    let mut manifest = read_manifest(&path.join(MANIFEST))?;
+    manifest.files.memory = Some(checksum::sha256(&bytes));
+    // The memory first: a memory that no manifest names is nothing, a manifest without its memory an error.
+    replace(path, memory_file::NAME, &bytes)?;
+    replace(path, MANIFEST, &manifest_bytes(&manifest)?)
 }
 
 /// Replaces the model card of a router.
@@ -87,9 +133,40 @@ fn version(manifest: &Manifest) -> Result<String, ArtifactError> {
 /// # Errors
 /// [`ArtifactError::Write`].
 pub fn write_card(path: &Path, card: &str) -> Result<(), ArtifactError> {
-    let (fresh, old) = (path.join(".README.md"), path.join(CARD));
-    write_flushed(&fresh, card.as_bytes())?;
+    replace(path, CARD, card.as_bytes())
+}
+
+/// Replaces one file of a router.
+fn replace(path: &Path, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
+    let (fresh, old) = (path.join(format!(".{name}")), path.join(name));
+    write_flushed(&fresh, bytes)?;
     std::fs::rename(&fresh, &old).map_err(ArtifactError::write(&old))
+}
+
+/// Copies what is no file of a router.
+fn copy_companions(from: &Path, to: &Path) -> Result<(), ArtifactError> {
+    const OWN: [&str; 8] =
+        [MANIFEST, HEAD, lexical_file::NAME, ADAPTER, ADAPTER_CONFIG, ENCODER, memory_file::NAME, CARD];
+    for entry in std::fs::read_dir(from).map_err(ArtifactError::read(from))? {
+        let entry = entry.map_err(ArtifactError::read(from))?;
+        if !OWN.iter().any(|own| entry.file_name() == *own) {
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file or a folder; what a link points to is copied, so that the copy stands by itself.
+fn copy(from: &Path, to: &Path) -> Result<(), ArtifactError> {
+    if !from.is_dir() {
+        return std::fs::copy(from, to).map(drop).map_err(ArtifactError::write(to));
+    }
+    std::fs::create_dir(to).map_err(ArtifactError::write(to))?;
+    for entry in std::fs::read_dir(from).map_err(ArtifactError::read(from))? {
+        let entry = entry.map_err(ArtifactError::read(from))?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
 }
 
 fn write_flushed(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {

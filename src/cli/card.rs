@@ -34,6 +34,17 @@ pub(super) fn held_out(trained: &Trained, max_error_rate: f64) -> String {
     out
 }
 
+/// What the card says of the mail that the router remembers.
+pub(super) fn memory(kept: bool) -> &'static str {
+    if kept {
+        "\n## Memory\n\n`memory.safetensors` holds vectors derived from at most 32 mails of each queue, with their logits, so that \
+         `postroom queues add` can tell a new queue from the others. It holds no text; still, treat it like the mail. \
+         `postroom train --no-memory` leaves it out.\n"
+    } else {
+        "\n## Memory\n\nNone: nothing derived from single mails is stored. `postroom queues add` needs `--mail`.\n"
+    }
+}
+
 /// The whole card; with a test set, what the router did on it and the command that shows it again.
 pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, &Evaluation)>) -> String {
     let mut out = format!("# Router `{}`\n\n", manifest.name);

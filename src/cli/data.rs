@@ -16,6 +16,13 @@ pub(super) struct DataArgs {
     /// folder of .eml files or an .mbox file for each queue.
     #[arg(value_name = "DATA")]
     pub(super) path: PathBuf,
+    #[command(flatten)]
+    pub(super) columns: ColumnArgs,
+}
+
+/// How labelled mail is read.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ColumnArgs {
     /// The format, where name and first bytes do not show it: jsonl, json, csv, tsv, comprehend, azure, fasttext, folder, mbox.
     #[arg(long, value_name = "FORMAT", help_heading = "Data")]
     format: Option<Format>,
@@ -43,19 +50,9 @@ pub(super) struct DataArgs {
     skip_unlabelled: bool,
 }
 
-impl DataArgs {
-    /// Reads the labelled mail.
-    pub(super) fn read(&self) -> anyhow::Result<Dataset> {
-        Ok(dataset::read(&self.path, &self.options(self.format))?)
-    }
-
-    /// Reads other mail by the same columns. It may have another format than the data, unless it is named like the data.
-    pub(super) fn read_test(&self, path: &Path) -> anyhow::Result<Dataset> {
-        let format = self.format.filter(|_| path.extension() == self.path.extension());
-        Ok(dataset::read(path, &self.options(format))?)
-    }
-
-    fn options(&self, format: Option<Format>) -> ReadOptions {
+impl ColumnArgs {
+    /// How to read mail, all of it with one label where there is one.
+    pub(super) fn options(&self, one_label: Option<&str>) -> ReadOptions {
         let columns = ColumnNames {
             text: self.text.clone(),
             label: self.label.clone(),
@@ -63,7 +60,26 @@ impl DataArgs {
             id: self.id.clone(),
             group: self.group.clone(),
         };
-        ReadOptions { format, columns, group_of_id: self.group_from_id, skip_unlabelled: self.skip_unlabelled }
+        ReadOptions {
+            format: self.format,
+            columns,
+            group_of_id: self.group_from_id,
+            skip_unlabelled: self.skip_unlabelled,
+            one_label: one_label.map(str::to_owned),
+        }
+    }
+}
+
+impl DataArgs {
+    /// Reads the labelled mail.
+    pub(super) fn read(&self) -> anyhow::Result<Dataset> {
+        Ok(dataset::read(&self.path, &self.columns.options(None))?)
+    }
+
+    /// Reads other mail by the same columns. It may have another format than the data, unless it is named like the data.
+    pub(super) fn read_test(&self, path: &Path) -> anyhow::Result<Dataset> {
+        let format = self.columns.format.filter(|_| path.extension() == self.path.extension());
+        Ok(dataset::read(path, &ReadOptions { format, ..self.columns.options(None) })?)
     }
 
     /// SHA-256 of the data: of the file itself; of a folder, or of a file with documents beside it, that of the list of the
@@ -105,14 +121,16 @@ mod tests {
     fn args(path: &Path) -> DataArgs {
         DataArgs {
             path: path.to_owned(),
-            format: Some(Format::Csv),
-            text: Vec::new(),
-            label: None,
-            html: None,
-            id: None,
-            group: None,
-            group_from_id: None,
-            skip_unlabelled: false,
+            columns: ColumnArgs {
+                format: Some(Format::Csv),
+                text: Vec::new(),
+                label: None,
+                html: None,
+                id: None,
+                group: None,
+                group_from_id: None,
+                skip_unlabelled: false,
+            },
         }
     }
 

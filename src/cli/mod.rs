@@ -10,6 +10,7 @@ mod eval;
 mod healthcheck;
 mod heatmap;
 mod input;
+mod queues;
 mod route;
 mod serve;
 mod train;
@@ -38,6 +39,8 @@ enum Command {
     Train(train::TrainArgs),
     /// Judge a router on labelled mail.
     Eval(eval::EvalArgs),
+    /// List, add, rename, merge, switch off and remove queues without training again.
+    Queues(queues::QueuesArgs),
     /// Ask a running service whether it is ready; for containers.
     Healthcheck(healthcheck::HealthcheckArgs),
 }
@@ -54,6 +57,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Queues(args) => queues::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),
     }
 }

@@ -13,7 +13,7 @@ use super::common::{Progress, set_threads};
 use super::data::{DataArgs, tell};
 use crate::artifact::{
     EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterInfo, RouterTensors,
-    find_encoder, find_model, load_router, save_router, sha256_file, write_card,
+    find_encoder, find_model, load_router, save_memory, save_router, sha256_file, write_card,
 };
 use crate::dataset::Example;
 use crate::evaluation::evaluate;
@@ -21,6 +21,7 @@ use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
 use crate::inference::DeviceChoice;
 use crate::queues::Queue;
 use crate::telemetry::{self, TelemetryConfig};
+use crate::training::queue_changes::remember;
 use crate::training::{self, Backbone, Method, Trained, TrainingConfig, train};
 
 /// Arguments of `postroom train`.
@@ -59,6 +60,9 @@ pub(super) struct TrainArgs {
     /// page holds subjects of mails.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Leave out memory.safetensors: at most 32 mails of each queue as vectors, which `postroom queues add` learns from.
+    #[arg(long)]
+    no_memory: bool,
     /// Where the network runs: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
@@ -106,10 +110,21 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     println!("{}", card::held_out(&trained, config.max_error_rate));
 
     let manifest = manifest(args, &config, &trained, &encoder_path, &data.examples)?;
-    let tensors =
-        RouterTensors { head: &trained.head, lexical: trained.lexical.as_ref(), change: trained.change.as_ref() };
-    save_router(&args.out, manifest.clone(), tensors, &card::card(&manifest, &trained, None))?;
+    let tensors = RouterTensors {
+        head: &trained.head,
+        lexical: trained.lexical.as_ref(),
+        change: trained.change.as_ref(),
+        memory: None,
+    };
+    let card_of = |test| card::card(&manifest, &trained, test) + card::memory(!args.no_memory);
+    save_router(&args.out, manifest.clone(), tensors, &card_of(None))?;
     let router = load_router(&args.out, DType::F32, &device).context("the router that was just written")?;
+    if !args.no_memory {
+        let mut progress = Progress::new("remembering");
+        let mut tell = |done, all| progress.tell(done, all);
+        let memory = remember(&router, &data.examples, &config.email, config.seed, &mut tell)?;
+        save_memory(&args.out, &memory)?;
+    }
     if let Some(test) = &args.test {
         let judged = args.data.read_test(test)?;
         tell(&judged.notes);
@@ -117,7 +132,7 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         let evaluation =
             evaluate(&router, &judged.examples, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
         print!("{}", super::eval::table(&evaluation));
-        write_card(&args.out, &card::card(&manifest, &trained, Some((test, &evaluation))))?;
+        write_card(&args.out, &card_of(Some((test, &evaluation))))?;
     }
     remove_checkpoints(&checkpoints)?;
     if let Some(folder) = &args.report {
@@ -218,6 +233,8 @@ fn manifest(
         encoder: EncoderReference { name: name_of(encoder), sha256 },
         files: RouterFiles::default(),
         queues: trained.queues.clone(),
+        members: Vec::new(),
+        aliases: BTreeMap::new(),
         languages: config.languages.clone(),
         windows: config.windows,
         pooling: config.pooling,

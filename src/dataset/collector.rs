@@ -52,7 +52,14 @@ impl<'o> Collector<'o> {
     /// Checks a record and keeps it.
     pub(super) fn push(&mut self, record: Record) -> Result<(), DatasetError> {
         let Record { place, id, group, mut subject, mut text, html, label, decisive, raw } = record;
-        let Some(queue) = label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()) else {
+        let Some(queue) = self
+            .options
+            .one_label
+            .clone()
+            .or(label)
+            .map(|label| label.trim().to_owned())
+            .filter(|label| !label.is_empty())
+        else {
             if self.options.skip_unlabelled {
                 self.unlabelled.add(&place);
                 return Ok(());

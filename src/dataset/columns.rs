@@ -68,6 +68,7 @@ impl Columns {
         columns.group = one(group, "--group", &|| header.first(group_names));
         columns.label = match label {
             Some(name) => header.named(name, "--label", &mut columns.missing),
+            None if options.one_label.is_some() => None,
             None => header.label()?,
         };
         columns.decisive = header.first(DECISIVE);

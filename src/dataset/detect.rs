@@ -9,11 +9,11 @@ use super::table::separator_of;
 use super::{ColumnNames, DatasetError, Format, ReadOptions, fasttext};
 
 /// The format of a folder.
-pub(super) fn folder(path: &Path) -> Result<Format, DatasetError> {
+pub(super) fn folder(path: &Path, options: &ReadOptions) -> Result<Format, DatasetError> {
     let Listing { folders, files } = Listing::of(path)?;
     if files.iter().any(|file| has_extension(file, "mbox")) {
         Ok(Format::Mbox)
-    } else if folders.is_empty() {
+    } else if folders.is_empty() && options.one_label.is_none() {
         Err(DatasetError::NoQueues { path: path.to_owned() })
     } else {
         Ok(Format::Folder)

@@ -40,7 +40,12 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
 
 /// Reads a folder of folders of mails.
 pub(super) fn mails(path: &Path, collector: &mut Collector<'_>) -> Result<(), DatasetError> {
-    let Listing { folders, files } = Listing::of(path)?;
+    let Listing { mut folders, mut files } = Listing::of(path)?;
+    if folders.is_empty() && collector.options.one_label.is_some() {
+        // The folder of one queue.
+        folders.push(path.to_owned());
+        files.clear();
+    }
     if folders.is_empty() {
         return Err(DatasetError::NoQueues { path: path.to_owned() });
     }

@@ -74,7 +74,8 @@ impl Keys {
         let object: Map<String, Value> = serde_json::from_str(&text).map_err(|error| broken(&place, &error))?;
         self.choose(&object, &place, collector)?;
         let columns = &self.columns;
-        if columns.label.is_none() && !collector.options.skip_unlabelled {
+        let must_have_label = !collector.options.skip_unlabelled && collector.options.one_label.is_none();
+        if columns.label.is_none() && must_have_label {
             if let Some((flag, name)) = self.unseen.iter().find(|(flag, _)| *flag == "--label").cloned() {
                 return Err(DatasetError::NoSuchColumn { place, name, flag, columns: self.names.clone() });
             }

@@ -17,10 +17,11 @@ pub(super) fn by_header(
     path: &Path,
     collector: &mut Collector<'_>,
 ) -> Result<(), DatasetError> {
-    if collector.options.columns.label.is_none() {
+    let one_label = collector.options.one_label.clone();
+    if collector.options.columns.label.is_none() && one_label.is_none() {
         return Err(DatasetError::NoLabelHeader { path: path.to_owned() });
     }
-    messages(reader, path, None, collector)
+    messages(reader, path, one_label.as_deref(), collector)
 }
 
 /// Reads the messages of a stream; without a queue each names its own.

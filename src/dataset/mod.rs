@@ -82,7 +82,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DatasetError>
     let error = DatasetError::read(path);
     if std::fs::metadata(path).map_err(&error)?.is_dir() {
         let mut collector = Collector::new(options);
-        match options.format.map_or_else(|| detect::folder(path), Ok)? {
+        match options.format.map_or_else(|| detect::folder(path, options), Ok)? {
             Format::Mbox => folders::mboxes(path, &mut collector)?,
             Format::Folder => folders::mails(path, &mut collector)?,
             format => return Err(DatasetError::IsFolder { path: path.to_owned(), format }),

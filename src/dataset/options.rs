@@ -94,4 +94,6 @@ pub struct ReadOptions {
     pub group_of_id: Option<char>,
     /// Leave mail without a label out instead of refusing the data.
     pub skip_unlabelled: bool,
+    /// The label of all mail, whatever the data says: for mail of one queue, which needs none of its own.
+    pub one_label: Option<String>,
 }

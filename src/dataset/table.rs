@@ -8,7 +8,7 @@ use csv::ByteRecord;
 
 use super::collector::{Collector, Record};
 use super::columns::Columns;
-use super::{DatasetError, MAX_RECORD_BYTES, Note, Place};
+use super::{DatasetError, MAX_RECORD_BYTES, Note, Place, ReadOptions};
 
 /// Reads a table whose first row names the columns. Without a separator the header's most frequent one is taken.
 pub(super) fn with_header(
@@ -24,7 +24,7 @@ pub(super) fn with_header(
     let mut rows = Rows::new(reader, path, separator);
     let Some(place) = rows.next()? else { return Ok(()) };
     let names: Vec<String> = rows.record.iter().map(|name| collector.decode(name, &place).trim().to_owned()).collect();
-    let columns = needed(Columns::choose(&names, collector.options, &place)?, &names, &place)?;
+    let columns = needed(Columns::choose(&names, collector.options, &place)?, &names, &place, collector.options)?;
     let guessed = columns.guessed(&names, collector.options);
     if !guessed.is_empty() {
         collector.notes.push(Note::Guessed { columns: guessed });
@@ -53,12 +53,12 @@ pub(super) fn with_header(
 }
 
 /// Columns of a table, complete or refused.
-fn needed(columns: Columns, names: &[String], place: &Place) -> Result<Columns, DatasetError> {
+fn needed(columns: Columns, names: &[String], place: &Place, options: &ReadOptions) -> Result<Columns, DatasetError> {
     let (place, names) = (place.clone(), names.to_vec());
     if let Some((flag, name)) = columns.missing.first().cloned() {
         return Err(DatasetError::NoSuchColumn { place, name, flag, columns: names });
     }
-    if columns.label.is_none() {
+    if columns.label.is_none() && options.one_label.is_none() {
         return Err(DatasetError::NoColumn { place, what: "label", flag: "--label", columns: names });
     }
     if !columns.have_text() {

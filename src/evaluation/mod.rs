@@ -14,7 +14,6 @@ use crate::collate::{WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
 use crate::model::{KeepMaps, ModelError};
-use crate::queues::slug;
 
 /// Why a router cannot be judged.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +66,7 @@ pub fn evaluate(
         mails.push(JudgedMail {
             id: example.id.clone(),
             target,
-            baseline: router.lexical.is_some().then(|| words.clone()),
+            baseline: router.lexical.is_some().then(|| info.queue_logits(&words)),
             logits: words,
             tokens: encoded.tokens_total,
             decisive_position: None,
@@ -80,7 +79,8 @@ pub fn evaluate(
         let output = router.classifier.forward(&pack(batch.iter().map(|&mail| &windowed[mail])), &KeepMaps::None)?;
         done += batch.len();
         for (mail, logits) in batch.into_iter().zip(output.logits) {
-            mails[mail].logits.iter_mut().zip(&logits).for_each(|(sum, logit)| *sum += logit);
+            let sum: Vec<f32> = mails[mail].logits.iter().zip(&logits).map(|(words, logit)| words + logit).collect();
+            mails[mail].logits = info.queue_logits(&sum);
         }
         progress(done, windowed.len());
     }
@@ -90,7 +90,7 @@ pub fn evaluate(
 
 fn target(router: &Router, example: &Example) -> Result<usize, EvaluationError> {
     let queues = &router.info.queues;
-    queues.index_of(&slug(&example.queue)).ok_or_else(|| EvaluationError::UnknownQueue {
+    router.info.index_of_label(&example.queue).ok_or_else(|| EvaluationError::UnknownQueue {
         id: example.id.clone(),
         label: example.queue.clone(),
         queues: queues.iter().map(|queue| queue.id.as_str()).collect::<Vec<_>>().join(", "),

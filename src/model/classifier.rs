@@ -17,6 +17,15 @@ pub struct ClassifierOutput {
     pub maps: Vec<WindowMaps>,
 }
 
+/// Logits, and the vectors that the mails are pooled into whatever the head reads.
+#[derive(Debug, Clone)]
+pub struct LogitsAndPooled {
+    /// One row of logits per mail.
+    pub logits: Vec<Vec<f32>>,
+    /// `[mails, D]`, not scaled.
+    pub pooled: Vec<Vec<f32>>,
+}
+
 /// A whole router network on one device.
 pub struct Classifier {
     encoder: BatchEncoder,
@@ -42,6 +51,19 @@ impl Classifier {
         self.encoder.device()
     }
 
+    /// Logits of every mail of the batch, and its pooled vector, `[mails, D]`.
+    ///
+    /// # Errors
+    /// As [`Classifier::forward`].
+    pub fn forward_and_pool(&self, batch: &PackedBatch) -> Result<LogitsAndPooled, ModelError> {
+        let pooled = self.encoder.pool(batch, &KeepMaps::None)?.vectors;
+        let logits = match &self.head {
+            Head::Pooled(head) => finite(head.forward(&pooled)?.to_vec2::<f32>()?)?,
+            Head::Attention(_) => self.forward(batch, &KeepMaps::None)?.logits,
+        };
+        Ok(LogitsAndPooled { logits, pooled: finite(pooled.to_vec2::<f32>()?)? })
+    }
+
     /// Logits of every mail of the batch, and the maps asked for.
     ///
     /// # Errors
@@ -57,9 +79,10 @@ impl Classifier {
                 (pooling.logits(batch, &projected.values), projected.maps) //       [mails, C]
             }
         };
-        if logits.iter().flatten().any(|logit| !logit.is_finite()) {
-            return Err(ModelError::NotFinite);
-        }
-        Ok(ClassifierOutput { logits, maps })
+        Ok(ClassifierOutput { logits: finite(logits)?, maps })
     }
+}
+
+fn finite(rows: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, ModelError> {
+    if rows.iter().flatten().all(|value| value.is_finite()) { Ok(rows) } else { Err(ModelError::NotFinite) }
 }

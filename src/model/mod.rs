@@ -22,7 +22,7 @@ pub use attention::{
 pub use attention_pooling::AttentionPooling;
 pub use batch::PackedBatch;
 pub use batch_encoder::{BatchEncoder, Pooled, Projected, WindowMaps};
-pub use classifier::{Classifier, ClassifierOutput};
+pub use classifier::{Classifier, ClassifierOutput, LogitsAndPooled};
 pub use config::EncoderConfig;
 pub use encoder::{Encoder, EncoderOutput, KeepMaps};
 pub use head::{Head, PooledHead, l2_normalize};

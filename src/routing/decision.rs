@@ -38,6 +38,8 @@ pub enum Reason {
     Truncated,
     /// The likeliest queue is switched off.
     QueueDisabled,
+    /// The likeliest queue was added by a description alone and is only suggested.
+    SuggestOnly,
     /// The mail looks like nothing that the router was trained on.
     OutOfScope,
     /// It may belong to a queue whose mail must not be missed, though another queue is likelier.

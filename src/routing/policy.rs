@@ -84,6 +84,9 @@ pub(super) fn decide(
         if router.queues.get(judgement.best).is_some_and(|queue| !queue.enabled) {
             reasons.push(Reason::QueueDisabled);
         }
+        if router.queues.get(judgement.best).is_some_and(|queue| queue.enabled && queue.suggest_only) {
+            reasons.push(Reason::SuggestOnly);
+        }
     }
 
     let automatic = matches!(email.kind, MailKind::AutoReply | MailKind::Bounce);

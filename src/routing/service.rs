@@ -233,6 +233,7 @@ impl RoutingService {
     async fn infer(&self, prepared: &Prepared, keep: KeepMaps) -> Result<Inference, RoutingError> {
         let mut inference = self.engine.run(prepared.windowed.clone(), keep).await?;
         inference.logits.iter_mut().zip(&prepared.word_logits).for_each(|(logit, word)| *logit += word);
+        inference.logits = self.info.queue_logits(&inference.logits);
         Ok(inference)
     }
 
@@ -255,7 +256,7 @@ impl RoutingService {
             version: self.info.version.clone(),
             encoder: self.info.encoder.clone(),
         };
-        let word_logits = word_logits(self.lexical.as_ref(), &encoded, self.info.queues.len());
+        let word_logits = word_logits(self.lexical.as_ref(), &encoded, self.info.groups.n_logits());
         let counts_words = self.lexical.is_some();
         Prepared {
             email,

@@ -52,6 +52,7 @@ pub(super) async fn queues(State(server): State<Handle>, uri: Uri) -> Result<Jso
         .map(|queue| {
             json!({
                 "id": queue.id, "name": queue.name, "description": queue.description, "enabled": queue.enabled,
+                "suggest_only": queue.suggest_only,
             })
         })
         .collect();

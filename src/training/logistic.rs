@@ -102,7 +102,7 @@ struct Task<'a> {
 const MEMORY: usize = 10;
 
 /// L-BFGS with a backtracking line search (Nocedal and Wright, algorithms 7.4 and 3.1).
-fn minimize(x: &mut [f64], config: &LogisticConfig, objective: impl Fn(&[f64], &mut [f64]) -> f64) {
+pub(super) fn minimize(x: &mut [f64], config: &LogisticConfig, objective: impl Fn(&[f64], &mut [f64]) -> f64) {
     let mut gradient = vec![0.0; x.len()];
     let mut value = objective(x, &mut gradient);
     let mut history: std::collections::VecDeque<(Vec<f64>, Vec<f64>, f64)> = std::collections::VecDeque::new();

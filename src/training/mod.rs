@@ -8,6 +8,7 @@ mod held_out;
 mod knowing;
 mod logistic;
 mod promise;
+pub mod queue_changes;
 
 pub use design::{Design, Row};
 pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, TokenPooling, sentence_starts};
@@ -21,7 +22,7 @@ use std::path::Path;
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors};
+use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors, HeldOutRecall};
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
@@ -349,6 +350,7 @@ pub fn train(
             coverage: share(solved.routed, correct.len()),
             accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
             ece: expected_calibration_error(&confidences, &correct, 15),
+            queues: recall_by_queue(&queue_ids, legs.targets, &correct),
         },
         held_out: held_out_mails(examples, &inbox.mails, &judged_mails, &legs, &logits),
     })
@@ -459,6 +461,15 @@ fn accuracy(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
 
 fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
+}
+
+/// Held-out mail of each queue, and how much of it would go there.
+fn recall_by_queue(ids: &[String], targets: &[usize], correct: &[bool]) -> BTreeMap<String, HeldOutRecall> {
+    let recall = |(queue, id): (usize, &String)| {
+        let own = || targets.iter().zip(correct).filter(move |(target, _)| **target == queue);
+        (id.clone(), HeldOutRecall { mails: own().count(), right: own().filter(|(_, correct)| **correct).count() })
+    };
+    ids.iter().enumerate().map(recall).collect()
 }
 
 /// The queues that the labels name, sorted by id, and the queue of each mail.

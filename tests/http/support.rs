@@ -43,6 +43,8 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
         encoder: EncoderReference { name: ENCODER.to_owned(), sha256: BTreeMap::new() },
         files: RouterFiles::default(),
         queues: queues.into(),
+        members: Vec::new(),
+        aliases: BTreeMap::new(),
         languages: Vec::new(),
         windows,
         pooling: Pooling::Mean,
@@ -50,7 +52,7 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
         provenance: Provenance::default(),
         figures: Figures::default(),
     };
-    save_router(&path, manifest, RouterTensors { head: &head, lexical: None, change: None }, "").unwrap();
+    save_router(&path, manifest, RouterTensors { head: &head, lexical: None, change: None, memory: None }, "").unwrap();
     load_router(&path, DType::F32, &Device::Cpu).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! A decision for each reason.
 
 use super::*;
-use crate::artifact::Calibration;
+use crate::artifact::{Calibration, LogitGroups};
 use crate::collate::Pooling;
 use crate::email::{CleanOptions, Fields, Posted, clean};
 use crate::model::EncoderConfig;
@@ -21,6 +21,8 @@ fn router(calibration: Calibration) -> RouterInfo {
         version: "1".into(),
         encoder: "test".into(),
         queues: QueueSet::new(queues.into()).unwrap(),
+        groups: LogitGroups::one_each(3),
+        aliases: std::collections::BTreeMap::new(),
         languages: vec!["en".into()],
         windows: WindowConfig::default(),
         pooling: Pooling::Mean,
@@ -110,6 +112,18 @@ fn a_disabled_queue_is_neither_the_answer_nor_in_the_set() {
     assert!(verdict.reasons.contains(&Reason::QueueDisabled));
     assert_eq!(verdict.candidate_set.unwrap(), ["allergy"]);
     assert!(verdict.candidates.iter().all(|candidate| candidate.queue != "late"));
+}
+
+#[test]
+fn a_queue_that_is_only_suggested_is_a_candidate_and_never_the_answer() {
+    let mut router = router(plain());
+    let queues = router.queues.iter().cloned().map(|queue| Queue { suggest_only: queue.id == "late", ..queue });
+    router.queues = QueueSet::new(queues.collect()).unwrap();
+    let logits: &[f32] = &[0.0, 9.0, 0.0];
+    let verdict = decide(&router, &PolicyConfig::default(), &mail(TEXT), &encoded(1), Some(logits));
+    assert_eq!((verdict.outcome, verdict.queue), (Outcome::NeedsHuman, None));
+    assert_eq!(verdict.reasons, [Reason::SuggestOnly]);
+    assert_eq!(verdict.candidates[0].queue, "late");
 }
 
 #[test]
