@@ -113,7 +113,7 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
     let d_model = encoder_dir.config.d_model;
     let head_path = path.join(HEAD);
     let head = HeadTensors::read(&head_path, &manifest.files.head, Some(d_model), groups.n_logits())?;
-    let head = Head::of_router(head.query, head.weight, head.bias, device).map_err(ArtifactError::model(path))?;
+    let head = Head::of_router(&head.query, head.weight, head.bias, device).map_err(ArtifactError::model(path))?;
     let change = EncoderChange::read(path, &manifest.files.change())?;
     if let Some(change) = &change {
         change.check(&encoder_dir.config).map_err(|reason| ArtifactError::damaged(path, reason))?;

@@ -38,9 +38,9 @@ impl Head {
     ///
     /// # Errors
     /// Only candle's own (device) errors.
-    pub fn of_router(query: Vec<f32>, weight: Vec<f32>, bias: Vec<f32>, device: &Device) -> Result<Self, ModelError> {
+    pub fn of_router(query: &[f32], weight: Vec<f32>, bias: Vec<f32>, device: &Device) -> Result<Self, ModelError> {
         if !query.is_empty() {
-            return Ok(Self::Attention(AttentionPooling::new(&query, &weight, bias)));
+            return Ok(Self::Attention(AttentionPooling::new(query, &weight, bias)));
         }
         let (queues, d_model) = (bias.len(), weight.len() / bias.len().max(1));
         let weight = Tensor::from_vec(weight, (queues, d_model), device)?;

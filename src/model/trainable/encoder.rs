@@ -83,12 +83,12 @@ impl Builder<'_> {
         }
     }
 
-    fn linear(&mut self, name: String, inputs: usize, outputs: usize) -> Result<Linear> {
+    fn linear(&mut self, name: &str, inputs: usize, outputs: usize) -> Result<Linear> {
         let weight = self.kept_or_trained(format!("{name}.weight"), &[outputs, inputs])?;
         let bias = self.kept_or_trained(format!("{name}.bias"), &[outputs])?;
         let adapter = match self.adaptation {
             Adaptation::Full => None,
-            Adaptation::Lora(config) => Some(self.adapter(&name, inputs, outputs, config, &weight)?),
+            Adaptation::Lora(config) => Some(self.adapter(name, inputs, outputs, config, &weight)?),
         };
         Ok(Linear { weight, bias, adapter })
     }
@@ -141,13 +141,13 @@ impl TrainableEncoder {
         for layer in 0..config.n_layers {
             let at = |part: &str| format!("encoder.layer.{layer}.{part}");
             layers.push(Layer {
-                query: builder.linear(at("attention.self.query"), d, d)?,
-                key: builder.linear(at("attention.self.key"), d, d)?,
-                value: builder.linear(at("attention.self.value"), d, d)?,
-                attention_output: builder.linear(at("attention.output.dense"), d, d)?,
+                query: builder.linear(&at("attention.self.query"), d, d)?,
+                key: builder.linear(&at("attention.self.key"), d, d)?,
+                value: builder.linear(&at("attention.self.value"), d, d)?,
+                attention_output: builder.linear(&at("attention.output.dense"), d, d)?,
                 attention_norm: builder.layer_norm(&at("attention.output.LayerNorm"), d)?,
-                intermediate: builder.linear(at("intermediate.dense"), d, f)?,
-                output: builder.linear(at("output.dense"), f, d)?,
+                intermediate: builder.linear(&at("intermediate.dense"), d, f)?,
+                output: builder.linear(&at("output.dense"), f, d)?,
                 output_norm: builder.layer_norm(&at("output.LayerNorm"), d)?,
             });
         }

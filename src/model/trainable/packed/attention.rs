@@ -81,8 +81,9 @@ pub(super) struct Gradients<'a> {
 
 /// The gradients of the inputs from that of the context. The weights are computed anew: that is cheaper than keeping them.
 pub(super) fn backward(inputs: Inputs<'_>, windows: Windows<'_>, upstream: &[f32], gradients: Gradients<'_>) {
-    let keys_values = windows.pieces(gradients.keys).into_par_iter().zip(windows.pieces(gradients.values));
-    let pieces = windows.pieces(gradients.queries).into_par_iter().zip(keys_values).enumerate();
+    let Gradients { queries, keys, values } = gradients;
+    let keys_values = windows.pieces(keys).into_par_iter().zip(windows.pieces(values));
+    let pieces = windows.pieces(queries).into_par_iter().zip(keys_values).enumerate();
     pieces.for_each_init(Default::default, |(map, slope): &mut (Vec<f32>, Vec<f32>), (window, (dq, (dk, dv)))| {
         for head in 0..windows.n_heads {
             let block = |all| windows.block(all, window, head);

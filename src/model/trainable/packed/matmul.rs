@@ -64,12 +64,13 @@ pub(super) struct Target<'a> {
 /// Where the matrices do not fit together or into their slices: callers check shapes first.
 pub(super) fn matmul(target: Target<'_>, left: Matrix<'_>, right: Matrix<'_>, scale: f32, threads: usize) {
     let (m, n, k) = (left.rows, right.columns, left.columns);
+    let Target { values, row_stride, add } = target;
     assert_eq!(k, right.rows, "inner dimensions");
     assert!(left.reach() <= left.values.len() && right.reach() <= right.values.len(), "operands inside their slices");
-    assert!(reach(m, n, target.row_stride, 1) <= target.values.len(), "target inside its slice");
-    assert!(target.row_stride >= n, "rows of the target do not overlap");
+    assert!(reach(m, n, row_stride, 1) <= values.len(), "target inside its slice");
+    assert!(row_stride >= n, "rows of the target do not overlap");
     let parallelism = if threads > 1 { gemm::Parallelism::Rayon(threads) } else { gemm::Parallelism::None };
-    let previous = if target.add { 1.0 } else { 0.0 };
+    let previous = if add { 1.0 } else { 0.0 };
     // SAFETY: the assertions above hold every row and column of the three matrices inside their slices; the target is
     // borrowed mutably, so it overlaps neither operand, and its rows do not overlap each other.
     unsafe {
@@ -77,10 +78,10 @@ pub(super) fn matmul(target: Target<'_>, left: Matrix<'_>, right: Matrix<'_>, sc
             m,
             n,
             k,
-            target.values.as_mut_ptr(),
+            values.as_mut_ptr(),
             1,
-            target.row_stride as isize,
-            target.add,
+            row_stride as isize,
+            add,
             left.values.as_ptr(),
             left.column_stride as isize,
             left.row_stride as isize,
