@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "answers go to standard output")]
 
+mod bench;
 mod card;
 mod clean;
 mod common;
@@ -38,6 +39,8 @@ enum Command {
     Train(train::TrainArgs),
     /// Judge a router on labelled mail.
     Eval(eval::EvalArgs),
+    /// Measure speed and memory, here or of a running service.
+    Bench(bench::BenchArgs),
     /// Ask a running service whether it is ready; for containers.
     Healthcheck(healthcheck::HealthcheckArgs),
 }
@@ -53,6 +56,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Clean(args) => clean::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),
     }

@@ -167,7 +167,11 @@ mod tests {
         for sender in 0..60 {
             for _ in 0..=random.next_u64() % 9 {
                 names.push(format!("s{sender}"));
-                targets.push(if random.next_u64().is_multiple_of(4) { (random.next_u64() % 3) as usize } else { sender % 3 });
+                targets.push(if random.next_u64().is_multiple_of(4) {
+                    (random.next_u64() % 3) as usize
+                } else {
+                    sender % 3
+                });
             }
         }
         let examples = examples(&names.iter().map(|name| Some(name.as_str())).collect::<Vec<_>>());
