@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "answers go to standard output")]
 
+mod allocator;
 mod bench;
 mod card;
 mod clean;

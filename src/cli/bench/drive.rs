@@ -95,15 +95,22 @@ pub(super) async fn drive(
             _ = ticks.tick() => match settings.stop {
                 Stop::Requests(all) => tell(shared.done.load(Ordering::Relaxed).min(all.saturating_sub(1)), all),
                 Stop::After(time) => {
-                    let tenths = |time: Duration| (time.as_millis() / 100) as usize;
                     tell(tenths(start.elapsed()).min(tenths(time).saturating_sub(1)), tenths(time));
                 }
             },
         }
     }
     outcome.seconds = start.elapsed().as_secs_f64();
-    tell(1, 1);
+    let all = match settings.stop {
+        Stop::Requests(all) => all,
+        Stop::After(time) => tenths(time),
+    };
+    tell(all, all);
     Ok(outcome)
+}
+
+fn tenths(time: Duration) -> usize {
+    (time.as_millis() / 100) as usize
 }
 
 async fn run_client(mut client: Client, shared: Arc<Shared>) -> anyhow::Result<Outcome> {

@@ -22,7 +22,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::common::{ModelArgs, Progress, load};
+use super::common::{ModelArgs, Progress, load_to_serve};
 use super::data::DataArgs;
 use crate::routing::RoutingService;
 use drive::{Drive, Stop, drive};
@@ -34,6 +34,8 @@ use work::{MailWork, measure_work, sgemm_peak};
 
 /// Arguments of `postroom bench`.
 #[derive(Debug, Args)]
+// Mail of one's own is a choice here: without it there is a mix.
+#[command(mut_arg("path", |path| path.required(false)))]
 #[command(after_help = "Examples:\n  postroom bench --mix mixed --clients 1,4,16 --svg bench.svg\n  \
     postroom bench tickets.csv --requests 2000 --threads 1 --json\n  \
     postroom bench data/crumb/week.jsonl --url http://127.0.0.1:8080 --pid $(pidof postroom) --clients 16\n  \
@@ -70,6 +72,9 @@ pub(super) struct BenchArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Write the token windows of each mail as JSON lines, so that a peer can run on the same input.
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    windows: Option<PathBuf>,
     /// Draw latency and throughput into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -121,8 +126,12 @@ fn in_process(args: &BenchArgs, mails: Vec<mails::BenchMail>) -> anyhow::Result<
     let process = Process::this();
     let config = args.model.quiet_config()?;
     let before_load = process.as_ref().and_then(Process::memory).map(|memory| memory.now);
-    let router = load(&config.model)?;
+    let router = load_to_serve(&config.model)?;
     let (work, read_cpu) = measure_work(&mails, &router, &config.routing.email);
+    if let Some(file) = &args.windows {
+        let lines = work::window_lines(&mails, &router, &config.routing.email);
+        std::fs::write(file, lines).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     let rates = Rates {
         router: Some(format!("{} {}", router.info.name, router.info.version)),
         engine: Some(router.classifier.encoder().engine()),

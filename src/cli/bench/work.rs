@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::mails::BenchMail;
 use super::process::thread_seconds;
 use crate::artifact::Router;
-use crate::collate::WindowedEmail;
+use crate::collate::{WindowedEmail, pack};
 use crate::email::CleanOptions;
 use crate::model::EncoderConfig;
 use crate::model::cpu::GemmProbe;
@@ -27,6 +27,23 @@ impl MailWork {
     }
 }
 
+fn read(mail: &BenchMail, router: &Router, options: &CleanOptions) -> WindowedEmail {
+    let (info, tokenizer) = (&router.info, &router.tokenizer);
+    let encoded = tokenizer.encode(&mail.mail.content.clean(options), info.windows.max_tokens);
+    WindowedEmail::new(&encoded, tokenizer, &info.windows, info.pooling)
+}
+
+/// A line `{"windows": [[id, ...], ...]}` for each mail: what the network gets, special tokens included.
+pub(super) fn window_lines(mails: &[BenchMail], router: &Router, options: &CleanOptions) -> String {
+    let line = |mail| {
+        let packed = pack([&read(mail, router, options)]);
+        let windows: Vec<&[u32]> =
+            (0..packed.n_windows()).map(|window| &packed.input_ids[packed.window(window)]).collect();
+        format!("{}\n", serde_json::json!({ "windows": windows }))
+    };
+    mails.iter().map(line).collect()
+}
+
 /// Least time of a measurement on this thread.
 const LEAST: Duration = Duration::from_millis(250);
 
@@ -36,15 +53,11 @@ pub(super) fn measure_work(
     router: &Router,
     options: &CleanOptions,
 ) -> (Vec<MailWork>, Option<f64>) {
-    let (info, tokenizer) = (&router.info, &router.tokenizer);
-    let read = |mail: &BenchMail| {
-        let encoded = tokenizer.encode(&mail.mail.content.clean(options), info.windows.max_tokens);
-        WindowedEmail::new(&encoded, tokenizer, &info.windows, info.pooling)
-    };
+    let read = |mail: &BenchMail| read(mail, router, options);
     let work = mails.iter().map(|mail| {
         // A window stands between [CLS] and [SEP].
         let windows: Vec<usize> = read(mail).windows.iter().map(|window| window.len() + 2).collect();
-        let operations = windows.iter().map(|&tokens| info.encoder_config.forward_operations(tokens)).sum();
+        let operations = windows.iter().map(|&tokens| router.info.encoder_config.forward_operations(tokens)).sum();
         MailWork { windows, operations }
     });
     let work = work.collect();

@@ -223,7 +223,7 @@ fn logits_are_those_of_the_pooling_that_serves() {
     let rows = hidden_states.to_vec2::<f32>().unwrap();
     let projected: Vec<f32> = rows
         .iter()
-        .flat_map(|row| projection.chunks(12).map(|p| p.iter().zip(row).map(|(a, b)| a * b).sum::<f32>()))
+        .flat_map(|row| projection.chunks(12).map(move |p| p.iter().zip(row).map(|(a, b)| a * b).sum::<f32>()))
         .collect();
     let pooling = crate::model::AttentionPooling::new(&query, &weight, values("classifier.bias"));
     for (got, want) in pooling.logits(&batch, &projected).iter().zip(&want) {
