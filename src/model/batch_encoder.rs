@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn groups_tile_the_windows_and_none_is_much_over_the_limit() {
         assert!(groups(&[0], 8).is_empty());
-        assert_eq!(groups(&[0, 3, 8], 8), [0..2]);
+        assert_eq!(groups(&[0, 3, 8, 16], 8), [0..2, 2..3]);
         assert_eq!(groups(&[0, 3, 6, 9], 8), [0..2, 2..3]);
         assert_eq!(groups(&[0, 100, 101], 8), [0..1, 1..2]);
         let offsets: Vec<usize> = (0..=300).map(|window| window * 10).collect();
