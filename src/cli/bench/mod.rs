@@ -96,7 +96,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<()> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let bench = match &args.url {
-        Some(url) => over_http(args, url, mails)?,
+        Some(url) => over_http(args, url, &mails)?,
         None => in_process(args, mails)?,
     };
     let figures = runtime.block_on(bench.measure(args, stop, source))?;
@@ -151,7 +151,7 @@ fn in_process(args: &BenchArgs, mails: Vec<mails::BenchMail>) -> anyhow::Result<
     })
 }
 
-fn over_http(args: &BenchArgs, url: &str, mails: Vec<mails::BenchMail>) -> anyhow::Result<Bench> {
+fn over_http(args: &BenchArgs, url: &str, mails: &[mails::BenchMail]) -> anyhow::Result<Bench> {
     let server = http::Server::parse(url)?;
     let requests = mails.iter().map(|mail| server.request(mail)).collect::<anyhow::Result<_>>()?;
     let process = match args.pid {
