@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 fn postroom(arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_postroom"))
@@ -152,17 +152,18 @@ fn eval_writes_a_report_of_the_figures_that_it_prints() {
     assert!(page.contains("&lt;b&gt;cake&lt;/b&gt;") && !page.contains("<b>cake"), "{page}");
 }
 
-#[test]
-fn serve_answers_healthcheck_and_stops_on_sigterm() {
+/// A service on a port that the system chose, once it is ready.
+/// The service, its port, and the reading end of its log, which must stay open as long as it runs.
+fn start_service() -> (Child, String, impl std::io::BufRead) {
     let mut server = Command::new(env!("CARGO_BIN_EXE_postroom"))
         .args(["serve", "--port", "0"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut log = BufReader::new(server.stderr.take().unwrap()).lines();
     let mut port = None;
-    for line in log.by_ref().map_while(Result::ok) {
+    let mut log = BufReader::new(server.stderr.take().unwrap());
+    for line in log.by_ref().lines().map_while(Result::ok) {
         let line: serde_json::Value = serde_json::from_str(&line).unwrap();
         if line["message"] == "listening" {
             let address = line["address"].as_str().unwrap().to_owned();
@@ -172,9 +173,58 @@ fn serve_answers_healthcheck_and_stops_on_sigterm() {
             break;
         }
     }
-    let port = port.expect("the log names the port");
+    (server, port.expect("the log names the port"), log)
+}
+
+#[test]
+fn serve_answers_healthcheck_and_stops_on_sigterm() {
+    let (mut server, port, _log) = start_service();
     assert_eq!(stdout(&postroom(&["healthcheck", "--port", &port], "")), "ready\n");
     Command::new("kill").arg(server.id().to_string()).status().unwrap();
     assert!(server.wait().unwrap().success());
     assert!(stderr(&postroom(&["healthcheck", "--port", &port], "")).contains("no answer"));
+}
+
+#[test]
+fn bench_measures_made_up_mail_and_draws_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (chart, windows) = (folder.path().join("bench.svg"), folder.path().join("windows.jsonl"));
+    let [chart_name, windows_name] = [&chart, &windows].map(|path| path.to_str().unwrap());
+    let arguments = ["bench", "--mix", "short", "--requests", "6", "--warm-up", "2", "--clients", "1,3", "--json"];
+    let files = ["--svg", chart_name, "--windows", windows_name];
+    let figures = stdout(&postroom(&[&arguments[..], &files[..]].concat(), ""));
+    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    let levels = figures["levels"].as_array().unwrap();
+    assert_eq!(levels.iter().map(|level| level["clients"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 3]);
+    assert!(levels.iter().all(|level| level["answered"] == 6 && level["mails_per_s"].as_f64().unwrap() > 0.0));
+    assert!(figures["tokens"]["padded"].as_u64() >= figures["tokens"]["packed"].as_u64());
+    assert!(std::fs::read_to_string(chart).unwrap().starts_with("<svg"));
+    assert_eq!(std::fs::read_to_string(windows).unwrap().lines().count(), 200);
+}
+
+#[test]
+fn bench_says_what_is_wrong_with_its_server_and_its_mail() {
+    let refused = stderr(&postroom(&["bench", "--url", "http://127.0.0.1:1", "--requests", "1"], ""));
+    assert!(refused.contains("no server answers at 127.0.0.1:1; is it running?"), "{refused}");
+    let scheme = stderr(&postroom(&["bench", "--url", "https://127.0.0.1:1"], ""));
+    assert!(scheme.contains("only plain HTTP"), "{scheme}");
+    let missing = stderr(&postroom(&["bench", "no-such.jsonl", "--requests", "1"], ""));
+    assert!(missing.contains("no-such.jsonl"), "{missing}");
+    let none = stderr(&postroom(&["bench", "--clients", "0"], ""));
+    assert!(none.contains("--clients"), "{none}");
+}
+
+#[test]
+fn bench_drives_a_running_service_over_http() {
+    let (mut server, port, _log) = start_service();
+    let (url, pid) = (format!("http://127.0.0.1:{port}"), server.id().to_string());
+    let figures = stdout(&postroom(
+        &["bench", "--url", &url, "--pid", &pid, "--mix", "short", "--requests", "4", "--warm-up", "0", "--json"],
+        "",
+    ));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    assert_eq!(figures["levels"][0]["answered"], 4);
+    assert!(cfg!(not(target_os = "linux")) || figures["memory"]["now_mb"].as_f64().unwrap() > 1.0);
 }

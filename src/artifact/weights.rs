@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 
 use super::{ArtifactError, checksum};
 
@@ -73,16 +74,13 @@ impl Weights {
         Ok(VarBuilder::from_tensors(read, dtype, device))
     }
 
-    /// The values of one tensor of the expected shape, row-major, as f32.
+    /// The values of one tensor of the expected shape, row-major, as f32: made from the mapped file without a copy between.
     ///
     /// # Errors
     /// As [`Weights::read`].
     pub fn values(&self, stored: &str, shape: &[usize]) -> Result<Vec<f32>, ArtifactError> {
-        let tensor = self.tensor(stored, shape, DType::F32, &Device::Cpu)?;
-        tensor
-            .flatten_all()
-            .and_then(|flat| flat.to_vec1())
-            .map_err(|source| ArtifactError::damaged(&self.path, source))
+        let tensors = self.tensors()?;
+        floats(&self.view(&tensors, stored, shape)?).map_err(|reason| self.bad_tensor(stored, reason))
     }
 
     /// The values of one list of unsigned 32-bit integers.
@@ -92,7 +90,7 @@ impl Weights {
     pub fn unsigned(&self, stored: &str) -> Result<Vec<u32>, ArtifactError> {
         let tensors = self.tensors()?;
         match tensors.tensor(stored) {
-            Ok(view) if view.dtype() == safetensors::Dtype::U32 && view.shape().len() == 1 => {
+            Ok(view) if view.dtype() == Dtype::U32 && view.shape().len() == 1 => {
                 let (words, _) = view.data().as_chunks::<4>();
                 Ok(words.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
             }
@@ -102,6 +100,17 @@ impl Weights {
 
     fn tensor(&self, stored: &str, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor, ArtifactError> {
         let tensors = self.tensors()?;
+        load_tensor(&self.view(&tensors, stored, shape)?, dtype, device)
+            .map_err(|reason| self.bad_tensor(stored, reason))
+    }
+
+    /// The stored tensor of the expected shape.
+    fn view<'data>(
+        &self,
+        tensors: &SafeTensors<'data>,
+        stored: &str,
+        shape: &[usize],
+    ) -> Result<TensorView<'data>, ArtifactError> {
         let view = tensors
             .tensor(stored)
             .map_err(|_| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}` is missing")))?;
@@ -111,18 +120,36 @@ impl Weights {
                 format_args!("tensor `{stored}` has shape {:?}, not {shape:?}", view.shape()),
             ));
         }
-        load_tensor(&view, dtype, device)
-            .map_err(|reason| ArtifactError::damaged(&self.path, format_args!("tensor `{stored}`: {reason}")))
+        Ok(view)
+    }
+
+    fn bad_tensor(&self, stored: &str, reason: impl std::fmt::Display) -> ArtifactError {
+        ArtifactError::damaged(&self.path, format_args!("tensor `{stored}`: {reason}"))
     }
 }
 
-fn load_tensor(view: &safetensors::tensor::TensorView<'_>, dtype: DType, device: &Device) -> Result<Tensor, String> {
-    use safetensors::Dtype;
+/// The values of a stored tensor; safetensors stores little-endian numbers.
+fn floats(view: &TensorView<'_>) -> Result<Vec<f32>, String> {
+    let (halves, _) = view.data().as_chunks::<2>();
+    let (words, _) = view.data().as_chunks::<4>();
+    match view.dtype() {
+        Dtype::F32 => Ok(words.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()),
+        Dtype::F16 => Ok(halves.iter().map(|bytes| half::f16::from_le_bytes(*bytes).to_f32()).collect()),
+        Dtype::BF16 => Ok(halves.iter().map(|bytes| half::bf16::from_le_bytes(*bytes).to_f32()).collect()),
+        other => Err(wrong_type(other)),
+    }
+}
+
+fn wrong_type(stored: Dtype) -> String {
+    format!("type {stored:?} is none of F32, F16, BF16")
+}
+
+fn load_tensor(view: &TensorView<'_>, dtype: DType, device: &Device) -> Result<Tensor, String> {
     let stored = match view.dtype() {
         Dtype::F32 => DType::F32,
         Dtype::F16 => DType::F16,
         Dtype::BF16 => DType::BF16,
-        other => return Err(format!("type {other:?} is none of F32, F16, BF16")),
+        other => return Err(wrong_type(other)),
     };
     Tensor::from_raw_buffer(view.data(), stored, view.shape(), &Device::Cpu)
         .and_then(|tensor| tensor.to_dtype(dtype))

@@ -9,6 +9,7 @@ use candle_core::DType;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::allocator;
 use crate::artifact::{Router, find_model, load_router};
 use crate::config::{Config, ModelConfig, Overrides, environment};
 use crate::inference::DeviceChoice;
@@ -68,6 +69,14 @@ pub(super) fn load(config: &ModelConfig) -> anyhow::Result<Router> {
         threads = rayon::current_num_threads(),
         "network loaded"
     );
+    Ok(router)
+}
+
+/// [`load`] for a process that answers requests from now on.
+pub(super) fn load_to_serve(config: &ModelConfig) -> anyhow::Result<Router> {
+    allocator::keep_nothing();
+    let router = load(config)?;
+    allocator::give_back();
     Ok(router)
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::print_stdout, reason = "answers go to standard output")]
 
+mod allocator;
+mod bench;
 mod card;
 mod clean;
 mod common;
@@ -41,6 +43,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// List, add, rename, merge, switch off and remove queues without training again.
     Queues(queues::QueuesArgs),
+    /// Measure speed and memory, here or of a running service.
+    Bench(bench::BenchArgs),
     /// Ask a running service whether it is ready; for containers.
     Healthcheck(healthcheck::HealthcheckArgs),
 }
@@ -56,6 +60,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Clean(args) => clean::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Queues(args) => queues::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anyhow::Context;
 use clap::Args;
 
-use super::common::{ModelArgs, load};
+use super::common::{ModelArgs, load_to_serve};
 use crate::config::Overrides;
 use crate::routing::RoutingService;
 use crate::server;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<()> {
             .await
             .with_context(|| format!("cannot listen on {}:{}", address.0, address.1))?;
         let (model, routing) = (config.model, config.routing);
-        let load = move || -> anyhow::Result<_> { Ok(RoutingService::start(load(&model)?, routing)?) };
+        let load = move || -> anyhow::Result<_> { Ok(RoutingService::start(load_to_serve(&model)?, routing)?) };
         server::run(listener, config.server, load, shutdown::signal()).await?;
         anyhow::Ok(())
     })

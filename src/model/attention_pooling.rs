@@ -26,13 +26,15 @@ impl AttentionPooling {
         &self.projection
     }
 
-    /// Rows of the projection.
-    pub(super) fn width(&self) -> usize {
+    /// Rows of the projection: values of one projected token.
+    #[must_use]
+    pub fn width(&self) -> usize {
         2 * self.bias.len()
     }
 
     /// One row of logits per mail from the projected tokens, `[T, 2 C]`.
-    pub(super) fn logits(&self, batch: &PackedBatch, projected: &[f32]) -> Vec<Vec<f32>> {
+    #[must_use]
+    pub fn logits(&self, batch: &PackedBatch, projected: &[f32]) -> Vec<Vec<f32>> {
         let rows = |mail: usize| {
             let tokens = batch.mail_tokens(mail);
             let rows = &projected[tokens.start * self.width()..tokens.end * self.width()];

@@ -2,6 +2,7 @@
 //!
 //! On the CPU the packed engine of [`super::cpu`] runs, on other devices the padded [`Encoder`]. Tests hold the two together.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::{DType, Device, Tensor};
@@ -130,16 +131,19 @@ impl BatchEncoder {
         match &self.kind {
             Kind::Cpu { encoder, scratch } => {
                 let mut scratch = scratch.lock().unwrap_or_else(PoisonError::into_inner);
-                let (hidden_states, maps) = run_packed(encoder, &self.config, batch, keep, &mut scratch);
-                Ok(Projected { values: multiply(hidden_states, matrix, self.config.d_model), maps })
+                let mut values = Vec::with_capacity(batch.input_ids.len() * matrix.len() / self.config.d_model);
+                let maps = run_packed(encoder, &self.config, batch, keep, &mut scratch, |_, hidden_states| {
+                    multiply(hidden_states, matrix, self.config.d_model, &mut values);
+                });
+                Ok(Projected { values, maps })
             }
             Kind::Tensors(encoder) => project_padded(encoder, batch, keep, matrix),
         }
     }
 }
 
-/// `[tokens, D]` times the transpose of `[rows, D]`.
-fn multiply(hidden_states: &[f32], matrix: &[f32], d_model: usize) -> Vec<f32> {
+/// Appends `[tokens, D]` times the transpose of `[rows, D]`.
+fn multiply(hidden_states: &[f32], matrix: &[f32], d_model: usize, out: &mut Vec<f32>) {
     let dot = |a: &[f32], b: &[f32]| {
         // Sixteen sums at a time, so that the compiler keeps them in vectors.
         let mut sums = [0f32; 16];
@@ -150,12 +154,9 @@ fn multiply(hidden_states: &[f32], matrix: &[f32], d_model: usize) -> Vec<f32> {
         }
         sums.iter().sum::<f32>() + rest
     };
-    let rows = matrix.len() / d_model.max(1);
-    let mut out = Vec::with_capacity(hidden_states.len() / d_model.max(1) * rows);
     for state in hidden_states.chunks_exact(d_model) {
         out.extend(matrix.chunks_exact(d_model).map(|row| dot(state, row)));
     }
-    out
 }
 
 fn pool_packed(
@@ -165,36 +166,68 @@ fn pool_packed(
     keep: &KeepMaps,
     scratch: &mut Scratch,
 ) -> Result<Pooled, ModelError> {
-    let (hidden_states, maps) = run_packed(encoder, config, batch, keep, scratch); //   [tokens, D]
     let d_model = config.d_model;
     let mut vectors = vec![0f32; batch.n_mails() * d_model];
-    for (mail, vector) in vectors.chunks_exact_mut(d_model).enumerate() {
-        for token in batch.mail_tokens(mail) {
-            let share = batch.token_weights[token];
-            let state = &hidden_states[token * d_model..(token + 1) * d_model];
-            vector.iter_mut().zip(state).for_each(|(sum, value)| *sum += share * value);
+    let maps = run_packed(encoder, config, batch, keep, scratch, |group, hidden_states| {
+        for (mail, vector) in vectors.chunks_exact_mut(d_model).enumerate() {
+            let tokens = batch.mail_tokens(mail);
+            for token in tokens.start.max(group.start)..tokens.end.min(group.end) {
+                let share = batch.token_weights[token];
+                let state = &hidden_states[(token - group.start) * d_model..][..d_model];
+                vector.iter_mut().zip(state).for_each(|(sum, value)| *sum += share * value);
+            }
         }
-    }
+    });
     Ok(Pooled { vectors: Tensor::from_vec(vectors, (batch.n_mails(), d_model), &Device::Cpu)?, maps })
 }
 
-fn run_packed<'s>(
+/// Tokens that go through the engine at once, give or take a window: enough rows for many threads, and a bound on the memory of
+/// a forward pass (8 KB a token in MiniLM) whatever the longest mail.
+const GROUP_TOKENS: usize = 2048;
+
+/// Runs groups of windows one after another and hands each group's tokens and hidden states, `[tokens, D]`, to `take`.
+fn run_packed(
     encoder: &CpuEncoder,
     config: &EncoderConfig,
     batch: &PackedBatch,
     keep: &KeepMaps,
-    scratch: &'s mut Scratch,
-) -> (&'s [f32], Vec<WindowMaps>) {
+    scratch: &mut Scratch,
+    mut take: impl FnMut(Range<usize>, &[f32]),
+) -> Vec<WindowMaps> {
     let mut maps = empty_maps(config, batch, keep);
-    let mut wanted: Vec<WindowMap<'_>> = maps
-        .iter_mut()
-        .enumerate()
-        .flat_map(|(window, maps)| {
-            maps.layers.iter_mut().map(move |(layer, weights)| WindowMap { window, layer: *layer, weights })
-        })
-        .collect();
-    let hidden_states = encoder.forward_with_maps(&batch.input_ids, &batch.window_offsets, scratch, &mut wanted);
-    (hidden_states, maps)
+    for group in groups(&batch.window_offsets, GROUP_TOKENS) {
+        let tokens = batch.window_offsets[group.start]..batch.window_offsets[group.end];
+        let offsets: Vec<usize> =
+            batch.window_offsets[group.start..=group.end].iter().map(|offset| offset - tokens.start).collect();
+        let mut wanted: Vec<WindowMap<'_>> = maps
+            .iter_mut()
+            .skip(group.start)
+            .take(group.len())
+            .enumerate()
+            .flat_map(|(window, maps)| {
+                maps.layers.iter_mut().map(move |(layer, weights)| WindowMap { window, layer: *layer, weights })
+            })
+            .collect();
+        let ids = &batch.input_ids[tokens.clone()];
+        take(tokens, encoder.forward_with_maps(ids, &offsets, scratch, &mut wanted));
+    }
+    maps
+}
+
+/// Cuts windows into as few groups as `limit` tokens each allow, of nearly equal size; a group ends with the window that fills it.
+fn groups(window_offsets: &[usize], limit: usize) -> Vec<Range<usize>> {
+    let n_windows = window_offsets.len().saturating_sub(1);
+    let n_tokens = window_offsets.last().copied().unwrap_or(0);
+    let share = n_tokens.div_ceil(n_tokens.div_ceil(limit).max(1));
+    let mut groups = Vec::new();
+    let mut first = 0;
+    for window in 0..n_windows {
+        if window + 1 == n_windows || window_offsets[window + 1] - window_offsets[first] >= share {
+            groups.push(first..window + 1);
+            first = window + 1;
+        }
+    }
+    groups
 }
 
 /// Room for the maps asked for; none on the fast path.
@@ -263,4 +296,20 @@ fn unpad_maps(batch: &PackedBatch, attentions: &[Option<Tensor>]) -> Result<Vec<
             Ok(WindowMaps { tokens, layers })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_tile_the_windows_and_none_is_much_over_the_limit() {
+        assert!(groups(&[0], 8).is_empty());
+        assert_eq!(groups(&[0, 3, 8, 16], 8), [0..2, 2..3]);
+        assert_eq!(groups(&[0, 3, 6, 9], 8), [0..2, 2..3]);
+        assert_eq!(groups(&[0, 100, 101], 8), [0..1, 1..2]);
+        let offsets: Vec<usize> = (0..=300).map(|window| window * 10).collect();
+        let cut = groups(&offsets, 2048);
+        assert_eq!(cut, [0..150, 150..300]);
+    }
 }

@@ -97,6 +97,26 @@ impl EncoderConfig {
         self.d_model / self.n_heads
     }
 
+    /// Multiplications and additions of a forward pass over one window of `tokens`: linear layers, scores and their sums over
+    /// the values, each counted as if no two were fused.
+    ///
+    /// ```
+    /// # use postroom::model::EncoderConfig;
+    /// # let config = EncoderConfig::from_json(
+    /// #     r#"{"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16,
+    /// #         "max_position_embeddings": 32, "vocab_size": 100}"#,
+    /// # )?;
+    /// assert_eq!(config.forward_operations(3), f64::from(3 * 2 * (4 * 8 * 8 + 2 * 8 * 16) + 2 * 2 * 3 * 3 * 8));
+    /// # Ok::<(), postroom::model::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn forward_operations(&self, tokens: usize) -> f64 {
+        let [d, f, tokens] = [self.d_model, self.d_ff, tokens].map(|size| size as f64);
+        let linear = 2.0 * tokens * (4.0 * d * d + 2.0 * d * f);
+        let attention = 4.0 * tokens * tokens * d;
+        self.n_layers as f64 * (linear + attention)
+    }
+
     fn check(&self) -> Result<(), ModelError> {
         let sizes = [
             ("hidden_size", self.d_model),

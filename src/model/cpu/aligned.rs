@@ -19,10 +19,13 @@ impl AlignedBuffer {
         Self { lines: vec![Line([0.0; LINE]); len.div_ceil(LINE)] }
     }
 
-    /// The first `len` values, whatever they hold from earlier use; allocates only when it has to grow.
+    /// The first `len` values, whatever they hold from earlier use; allocates only when it has to grow, and then no more than is
+    /// asked for: a vector's own growth may take twice that.
     pub(super) fn at_least(&mut self, len: usize) -> &mut [f32] {
         if self.lines.len() * LINE < len {
-            self.lines.resize(len.div_ceil(LINE), Line([0.0; LINE]));
+            // The old lines go first, so that both are never held at once.
+            self.lines = Vec::new();
+            *self = Self::zeroed(len);
         }
         &mut self.as_mut_slice()[..len]
     }

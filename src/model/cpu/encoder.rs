@@ -257,11 +257,9 @@ impl Block<'_> {
         let d_model = self.encoder.shape.d_model;
         let rows = self.hidden_states.chunks_exact_mut(d_model);
         for (row, (&id, &position)) in rows.zip(self.input_ids.iter().zip(self.positions)) {
-            let word = &weights.words[id as usize * d_model..][..d_model];
+            weights.words.read(id, row);
             let position = &weights.positions[position as usize * d_model..][..d_model];
-            for (value, (word, position)) in row.iter_mut().zip(word.iter().zip(position)) {
-                *value = word + position;
-            }
+            row.iter_mut().zip(position).for_each(|(value, position)| *value += position);
         }
         weights.embedding_norm.normalise_rows(simd, self.hidden_states);
     }

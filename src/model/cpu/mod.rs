@@ -48,6 +48,7 @@ mod tasks;
 mod testing;
 pub(super) mod training;
 mod weights;
+mod word_table;
 
 pub use encoder::{CpuEncoder, WindowMap};
 pub use probe::GemmProbe;

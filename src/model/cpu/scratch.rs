@@ -3,8 +3,8 @@
 use super::aligned::AlignedBuffer;
 use super::attention::AttentionScratch;
 
-/// Reusable memory for [`CpuEncoder::forward`](super::CpuEncoder::forward). It grows to the largest batch it has seen and is never
-/// given back, so that a request allocates nothing once the sizes have been met.
+/// Reusable memory for [`CpuEncoder::forward`](super::CpuEncoder::forward). It grows to the largest call it has seen and is never
+/// given back, so that a request allocates nothing once the sizes have been met; `BatchEncoder` bounds what one call holds.
 pub struct Scratch {
     /// Position of each token in its window.
     pub(super) positions: Vec<u32>,

@@ -3,6 +3,7 @@
 use super::gemm::PackedMatrix;
 use super::layer_norm::LayerNorm;
 use super::simd::Isa;
+use super::word_table::WordTable;
 
 /// The dimensions of a BERT encoder.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +33,7 @@ impl EncoderShape {
 
 /// All weights of the encoder.
 pub(super) struct Weights {
-    /// `[vocab_size, d_model]`
-    pub(super) words: Vec<f32>,
+    pub(super) words: WordTable,
     /// `[max_positions, d_model]`: position and the first token type, which every token has.
     pub(super) positions: Vec<f32>,
     pub(super) embedding_norm: LayerNorm,
@@ -65,7 +65,7 @@ impl Weights {
     ) -> Result<Self, E> {
         let mut source = Source { isa, shape, tensor };
         let d_model = shape.d_model;
-        let words = source.values("embeddings.word_embeddings.weight", shape.vocab_size * d_model)?;
+        let words = WordTable::new(source.values("embeddings.word_embeddings.weight", shape.vocab_size * d_model)?);
         let mut positions = source.values("embeddings.position_embeddings.weight", shape.max_positions * d_model)?;
         let types = (source.tensor)("embeddings.token_type_embeddings.weight")?;
         for row in positions.chunks_exact_mut(d_model) {
