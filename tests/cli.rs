@@ -152,8 +152,7 @@ fn eval_writes_a_report_of_the_figures_that_it_prints() {
     assert!(page.contains("&lt;b&gt;cake&lt;/b&gt;") && !page.contains("<b>cake"), "{page}");
 }
 
-/// A service on a port that the system chose, once it is ready.
-/// The service, its port, and the reading end of its log, which must stay open as long as it runs.
+/// A service on a port that the system chose, once it is ready; its port, and the reading end of its log, which must stay open as long as it runs.
 fn start_service() -> (Child, String, impl std::io::BufRead) {
     let mut server = Command::new(env!("CARGO_BIN_EXE_postroom"))
         .args(["serve", "--port", "0"])
@@ -163,7 +162,7 @@ fn start_service() -> (Child, String, impl std::io::BufRead) {
         .unwrap();
     let mut port = None;
     let mut log = BufReader::new(server.stderr.take().unwrap());
-    for line in log.by_ref().lines().map_while(Result::ok) {
+    for line in (&mut log).lines().map_while(Result::ok) {
         let line: serde_json::Value = serde_json::from_str(&line).unwrap();
         if line["message"] == "listening" {
             let address = line["address"].as_str().unwrap().to_owned();

@@ -250,8 +250,9 @@ fn copied_router() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let router = folder.path().join("crumb");
     std::fs::create_dir(&router).unwrap();
-    for file in ["router.json", "head.safetensors", "lexical.safetensors"] {
-        std::fs::copy(common::router_path().join(file), router.join(file)).unwrap();
+    for file in std::fs::read_dir(common::router_path()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), router.join(file.file_name())).unwrap();
     }
     let encoder = folder.path().join("minilm-l6-v2");
     std::fs::create_dir(&encoder).unwrap();
@@ -271,6 +272,8 @@ fn one_byte_changed_anywhere_in_a_routers_files_is_found() {
     for path in [
         router.join("head.safetensors"),
         router.join("lexical.safetensors"),
+        router.join("adapter_model.safetensors"),
+        router.join("adapter_config.json"),
         folder.path().join("minilm-l6-v2/tokenizer.json"),
         folder.path().join("minilm-l6-v2/config.json"),
         folder.path().join("minilm-l6-v2/model.safetensors"),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::eval;
-use crate::artifact::Manifest;
+use crate::artifact::{EncoderChange, Manifest};
 use crate::evaluation::Evaluation;
 use crate::training::Trained;
 
@@ -45,19 +45,31 @@ pub(super) fn memory(kept: bool) -> &'static str {
     }
 }
 
+/// What became of the encoder, and how its tokens are read.
+fn encoder(change: Option<&EncoderChange>) -> String {
+    let attention = "each queue weighs the tokens of all windows by itself";
+    match change {
+        None => "is frozen; a linear head reads the pooled tokens of all windows".to_owned(),
+        Some(EncoderChange::Lora(lora, _)) => {
+            format!("is fine-tuned by low-rank adapters of rank {}; {attention}", lora.rank)
+        }
+        Some(EncoderChange::Full(_)) => format!("is fine-tuned in all layers; {attention}"),
+    }
+}
+
 /// The whole card; with a test set, what the router did on it and the command that shows it again.
 pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, &Evaluation)>) -> String {
     let mut out = format!("# Router `{}`\n\n", manifest.name);
     let _ = writeln!(
         out,
-        "Made by {} from {} mails of `{}` (sha256 {}), seed {}. The encoder `{}` is frozen; a linear head reads the pooled \
-         tokens of all windows{}.\n",
+        "Made by {} from {} mails of `{}` (sha256 {}), seed {}. The encoder `{}` {}{}.\n",
         manifest.provenance.program,
         manifest.provenance.mails,
         manifest.provenance.data,
         &manifest.provenance.data_sha256,
         manifest.provenance.seed,
         manifest.encoder.name,
+        encoder(trained.change.as_ref()),
         if trained.lexical.is_some() { ", and the logits of a linear model of word counts are added" } else { "" },
     );
     let _ = writeln!(out, "## Queues\n\n| id | name | for |\n|---|---|---|");
@@ -67,14 +79,16 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, 
     let figures = &trained.figures;
     let _ = writeln!(
         out,
-        "\n## Held-out figures\n\nEach mail was judged by a head trained on the other folds; whole groups were held out.\n\n\
+        "\n## Held-out figures\n\nEach mail was judged by a model trained on the other folds; whole groups were held out.\n\n\
          | | |\n|---|---|\n| right when every mail is routed | {:.1}% |\n\
-         | the same, encoder alone | {:.1}% |\n| the same, word counts alone (baseline) | {:.1}% |\n| threshold | {:.4} |\n\
+         | the same, encoder alone | {:.1}% |\n| the same, word counts alone (baseline) | {:.1}% |\n\
+         | the same, frozen encoder and word counts | {:.1}% |\n| threshold | {:.4} |\n\
          | routed without a person | {:.1}% |\n| of these right | {:.1}% |\n| calibration error (15 bins) | {:.4} |\n\
          | error budget proven | {} |",
         100.0 * figures.accuracy,
         100.0 * figures.accuracy_encoder_alone,
         100.0 * figures.accuracy_words_alone,
+        100.0 * figures.accuracy_frozen,
         trained.calibration.threshold,
         100.0 * figures.coverage,
         100.0 * figures.accuracy_when_routed,

@@ -64,7 +64,7 @@ async fn the_model_and_its_queues_are_told() {
     assert_eq!((&model["queues"], &model["device"], &model["pooling"]), (&json!(3), &json!("cpu"), &json!("mean")));
     assert_eq!(model["limits"]["max_batch_emails"], 64);
     let queues = server.get("/v1/queues").await.json();
-    let first = json!({"id": "refunds", "name": "refunds", "description": "", "enabled": true});
+    let first = json!({"id": "refunds", "name": "refunds", "description": "", "enabled": true, "suggest_only": false});
     assert_eq!(queues["queues"][0], first);
 }
 

@@ -23,7 +23,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::common::{ModelArgs, Progress, load_to_serve};
-use super::data::DataArgs;
+use super::data::{ColumnArgs, DataArgs};
 use crate::routing::RoutingService;
 use drive::{Drive, Stop, drive};
 use figures::{Figures, Level, Memory, Rates, Tokens};
@@ -34,15 +34,15 @@ use work::{MailWork, measure_work, sgemm_peak};
 
 /// Arguments of `postroom bench`.
 #[derive(Debug, Args)]
-// Mail of one's own is a choice here: without it there is a mix.
-#[command(mut_arg("path", |path| path.required(false)))]
 #[command(after_help = "Examples:\n  postroom bench --mix mixed --clients 1,4,16 --svg bench.svg\n  \
     postroom bench tickets.csv --requests 2000 --threads 1 --json\n  \
     postroom bench data/crumb/week.jsonl --url http://127.0.0.1:8080 --pid $(pidof postroom) --clients 16\n  \
     postroom bench data/crumb/week.jsonl --url http://127.0.0.1:3000/predict")]
 pub(super) struct BenchArgs {
+    /// Mail to measure with, in any format that `train` reads, or .eml files; without it a mix is made up.
+    path: Option<PathBuf>,
     #[command(flatten)]
-    data: Option<DataArgs>,
+    columns: ColumnArgs,
     #[command(flatten)]
     model: ModelArgs,
     /// Made-up mail instead of a file: short (about 30 tokens), mixed, or long (some hundreds).
@@ -86,11 +86,12 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<()> {
         None if args.seconds > 0.0 && args.seconds < 86_400.0 => Stop::After(Duration::from_secs_f64(args.seconds)),
         None => bail!("--seconds {} is not between 0 and 86400", args.seconds),
     };
-    let mails = match &args.data {
+    let data = args.path.as_ref().map(|path| DataArgs { path: path.clone(), columns: args.columns.clone() });
+    let mails = match &data {
         Some(data) => mails::read(data)?,
         None => mix::mails(args.mix, args.seed),
     };
-    let source = match &args.data {
+    let source = match &data {
         Some(data) => data.path.display().to_string(),
         None => format!("made-up mail, {} (seed {})", args.mix, args.seed),
     };
