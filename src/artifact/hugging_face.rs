@@ -64,6 +64,7 @@ pub(super) fn load(path: &Path, dtype: DType, device: &Device) -> Result<Router,
             languages: Vec::new(),
             windows,
             pooling: Pooling::Cls,
+            attention_pooling: false,
             // Nobody measured this model here: its confidence is as it comes, and no threshold holds mail back.
             calibration: Calibration::new(1.0, 0.0),
             encoder_config: dir.config.clone(),

@@ -37,6 +37,8 @@ pub struct RouterInfo {
     pub windows: WindowConfig,
     /// How hidden states become one vector.
     pub pooling: Pooling,
+    /// Each queue weighs the tokens by itself; `pooling` then gives the shares that it starts from.
+    pub attention_pooling: bool,
     /// How logits become a decision.
     pub calibration: Calibration,
     /// Sizes of the encoder.
@@ -46,6 +48,16 @@ pub struct RouterInfo {
 }
 
 impl RouterInfo {
+    /// How the tokens of a mail are pooled, as answers call it: `mean`, `cls` or `attention`.
+    #[must_use]
+    pub fn pooling_name(&self) -> &'static str {
+        match self.pooling {
+            _ if self.attention_pooling => "attention",
+            Pooling::Mean => "mean",
+            Pooling::Cls => "cls",
+        }
+    }
+
     /// The logits of the network, the words' added, as one logit for each queue.
     #[must_use]
     pub fn queue_logits(&self, logits: &[f32]) -> Vec<f32> {
@@ -113,6 +125,7 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
     let d_model = encoder_dir.config.d_model;
     let head_path = path.join(HEAD);
     let head = HeadTensors::read(&head_path, &manifest.files.head, Some(d_model), groups.n_logits())?;
+    let attention_pooling = !head.query.is_empty();
     let head = Head::of_router(&head.query, head.weight, head.bias, device).map_err(ArtifactError::model(path))?;
     let change = EncoderChange::read(path, &manifest.files.change())?;
     if let Some(change) = &change {
@@ -134,6 +147,7 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
             languages: manifest.languages,
             windows: manifest.windows,
             pooling: manifest.pooling,
+            attention_pooling,
             calibration: manifest.calibration,
             encoder_config: encoder_dir.config.clone(),
             unknown_tensors: encoder_dir.unknown_tensors()?,

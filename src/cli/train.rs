@@ -1,6 +1,7 @@
 //! `postroom train`: labelled mail to a router.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -99,7 +100,11 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
 
     let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &encoder_dir.tokenizer };
     let checkpoints = checkpoints_of(&args.out);
-    if !args.resume {
+    if !args.resume && checkpoints.exists() {
+        let said =
+            format!("note: a stopped training in {} is dropped; --resume would have gone on", checkpoints.display());
+        // Where standard error is closed there is nobody to tell.
+        let _ = writeln!(std::io::stderr().lock(), "{said}");
         remove_checkpoints(&checkpoints)?;
     }
     let mut progress = Stages::default();

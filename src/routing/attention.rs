@@ -253,7 +253,7 @@ impl Context<'_> {
         let ModelRef { router, version, encoder } = self.prepared.model.clone();
         json!({
             "id": router, "revision": version, "encoder": encoder, "layers": config.n_layers, "heads": config.n_heads,
-            "pooling": self.router.pooling, "max_length": self.router.windows.max_length,
+            "pooling": self.router.pooling_name(), "max_length": self.router.windows.max_length,
         })
     }
 

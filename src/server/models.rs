@@ -24,7 +24,7 @@ pub(super) async fn model(State(server): State<Handle>, uri: Uri) -> Result<Json
             "d_model": encoder.d_model, "max_positions": encoder.max_positions, "vocab_size": encoder.vocab_size,
         },
         "windows": router.windows,
-        "pooling": router.pooling,
+        "pooling": router.pooling_name(),
         "queues": router.queues.len(),
         "languages": router.languages,
         "temperature": router.calibration.temperature,

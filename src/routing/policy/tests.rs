@@ -26,6 +26,7 @@ fn router(calibration: Calibration) -> RouterInfo {
         languages: vec!["en".into()],
         windows: WindowConfig::default(),
         pooling: Pooling::Mean,
+        attention_pooling: false,
         calibration,
         encoder_config: EncoderConfig::from_json(&sizes.to_string()).unwrap(),
         unknown_tensors: Vec::new(),
