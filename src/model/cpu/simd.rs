@@ -107,9 +107,15 @@ pub(super) enum Isa {
 }
 
 impl Isa {
-    /// The fastest instruction set of this machine.
+    /// The fastest instruction set of this machine: the widest one, unless it is run in two halves there, which is slower than
+    /// the narrower one (docs/performance.md).
     pub(super) fn detect() -> Self {
-        Self::available().pop().unwrap_or(Self::Portable(portable::Portable))
+        let mut found = Self::available();
+        #[cfg(target_arch = "x86_64")]
+        if avx512::runs_in_halves() {
+            found.retain(|isa| !matches!(isa, Self::Avx512(_)));
+        }
+        found.pop().unwrap_or(Self::Portable(portable::Portable))
     }
 
     /// All instruction sets that this machine can run, slowest first.

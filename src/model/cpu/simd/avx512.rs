@@ -14,6 +14,16 @@ impl Avx512 {
     }
 }
 
+/// Whether this processor splits 512-bit operations into two of 256 bits: AMD's family 19h (Zen 4) does.
+pub(super) fn runs_in_halves() -> bool {
+    let vendor = __cpuid(0);
+    let signature = __cpuid(1).eax;
+    let (family, extended) = ((signature >> 8) & 0xF, (signature >> 20) & 0xFF);
+    // "AuthenticAMD", in the order in which the registers spell it.
+    let amd = [vendor.ebx, vendor.edx, vendor.ecx] == [0x6874_7541, 0x6974_6E65, 0x444D_4163];
+    amd && family == 0xF && extended == 0xA
+}
+
 impl Simd for Avx512 {
     type V = __m512;
     const LANES: usize = 16;
