@@ -28,7 +28,7 @@ use crate::training::{self, Backbone, Method, Trained, TrainingConfig, train};
 /// Arguments of `postroom train`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  postroom train data/crumb/train.jsonl --group-from-id - --queues data/crumb/queues.toml \\\n    --test data/crumb/week.jsonl --out models/crumb"
+    after_help = "Example:\n  postroom train data/crumb/train.jsonl --group-from-id - --queues data/crumb/queues.toml \\\n    --config data/crumb/training.toml --test data/crumb/week.jsonl --out models/crumb"
 )]
 pub(super) struct TrainArgs {
     #[command(flatten)]

@@ -557,4 +557,17 @@ mod tests {
     fn one_queue_is_refused() {
         assert!(matches!(queues_of(&[example("a")]), Err(TrainingError::Queues(QueueError::TooFew(1)))));
     }
+
+    #[test]
+    fn fine_tuning_is_kept_only_where_held_out_mail_says_that_it_is_better() {
+        let sure = [vec![3.0f32, 0.0], vec![0.0, 3.0], vec![2.0, 0.5], vec![0.5, 2.0]];
+        let unsure = [vec![0.2f32, 0.0], vec![0.1, 0.0], vec![0.1, 0.2], vec![0.0, 0.1]];
+        let words = vec![vec![0.0f32, 0.0]; 4];
+        let targets = [0, 1, 0, 1];
+        let legs = |tuned, frozen| Legs { tuned: Some(tuned), frozen, words: &words, targets: &targets };
+        assert!(legs(&sure, &unsure).judge(Method::Auto).tuned);
+        let verdict = legs(&unsure, &sure).judge(Method::Auto);
+        assert!(!verdict.tuned && verdict.accuracy_encoder_alone == 1.0);
+        assert!(legs(&unsure, &sure).judge(Method::FineTuned).tuned);
+    }
 }

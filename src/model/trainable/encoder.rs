@@ -93,7 +93,7 @@ impl Builder<'_> {
         Ok(Linear { weight, bias, adapter })
     }
 
-    /// `A` is drawn uniformly with variance `1 / inputs / 3`, `B` is zero: training starts from the encoder as it is.
+    /// `A` is drawn uniformly with variance `1 / (3 inputs)`, `B` is zero: training starts from the encoder as it is.
     fn adapter(
         &mut self,
         name: &str,

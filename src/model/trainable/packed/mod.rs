@@ -358,15 +358,6 @@ impl PackedNetwork {
     }
 }
 
-impl Objective<'_> {
-    /// The share of each mail that each queue should get, `[mails, C]`.
-    #[must_use]
-    pub fn wanted(&self, n_queues: usize) -> Vec<f32> {
-        let of_mail = |&target| (0..n_queues).map(move |queue| wanted(target, queue, n_queues, self.label_smoothing));
-        self.targets.iter().flat_map(of_mail).collect()
-    }
-}
-
 /// What a network is trained towards.
 #[derive(Debug, Clone, Copy)]
 pub struct Objective<'a> {
@@ -376,6 +367,15 @@ pub struct Objective<'a> {
     pub label_smoothing: f32,
     /// The loss is multiplied by this: one over the mails of the step.
     pub scale: f32,
+}
+
+impl Objective<'_> {
+    /// The share of each mail that each queue should get, `[mails, C]`.
+    #[must_use]
+    pub fn wanted(&self, n_queues: usize) -> Vec<f32> {
+        let of_mail = |&target| (0..n_queues).map(move |queue| wanted(target, queue, n_queues, self.label_smoothing));
+        self.targets.iter().flat_map(of_mail).collect()
+    }
 }
 
 impl Saved {
