@@ -2,7 +2,9 @@
 # postroom on the CPU: built in one stage, run in another that holds the binary and the models and nothing else.
 #
 #   docker build -t postroom .
-#   docker run --read-only -p 8080:8080 postroom
+#   docker run --read-only --cap-drop ALL -p 8080:8080 postroom
+#
+# scripts/container-check reads the second stage from this file and runs it without a container engine.
 
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /build
@@ -21,9 +23,13 @@ COPY config config
 RUN touch src/main.rs src/lib.rs && cargo build --locked --release --bin postroom
 
 FROM debian:bookworm-slim
+ARG VERSION=0.1.0
+ARG REVISION=unknown
 LABEL org.opencontainers.image.title="postroom" \
       org.opencontainers.image.description="Routes support email to the queue that must act" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin postroom
 COPY --from=build /build/target/release/postroom /usr/bin/postroom
 COPY config/default.toml /etc/postroom/default.toml

@@ -59,9 +59,13 @@ impl Vocabulary {
     /// The features of a mail, columns ascending.
     #[must_use]
     pub fn features(&self, mail: &EncodedEmail) -> SparseRow {
+        self.features_of(mail.tokens.iter().map(|token| token.id))
+    }
+
+    fn features_of(&self, ids: impl Iterator<Item = u32>) -> SparseRow {
         let mut counts: BTreeMap<usize, f32> = BTreeMap::new();
-        for token in &mail.tokens {
-            if let Some(&column) = self.columns.get(&token.id) {
+        for id in ids {
+            if let Some(&column) = self.columns.get(&id) {
                 *counts.entry(column).or_default() += 1.0;
             }
         }
@@ -88,7 +92,13 @@ impl Lexical {
     /// One logit per queue, to be added to the encoder's.
     #[must_use]
     pub fn logits(&self, mail: &EncodedEmail) -> Vec<f32> {
-        let row = self.vocabulary.features(mail);
+        self.logits_of(mail.tokens.iter().map(|token| token.id))
+    }
+
+    /// [`Lexical::logits`] of a mail that has just these tokens.
+    #[must_use]
+    pub fn logits_of(&self, ids: impl Iterator<Item = u32>) -> Vec<f32> {
+        let row = self.vocabulary.features_of(ids);
         let of_queue = |(queue, bias): (usize, &f32)| {
             let weight = &self.weight[queue * self.vocabulary.len()..];
             bias + row.iter().map(|&(column, value)| weight[column] * value).sum::<f32>()

@@ -16,6 +16,7 @@ pub mod inference;
 pub mod lexical;
 pub mod metrics;
 pub mod model;
+pub mod otlp;
 pub mod queues;
 pub mod random;
 pub mod routing;
@@ -24,3 +25,8 @@ pub mod shutdown;
 pub mod telemetry;
 pub mod tokenizer;
 pub mod training;
+
+/// The code in docs/attention.md runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/attention.md")]
+pub struct AttentionPage;

@@ -7,19 +7,23 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Settings of the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+use crate::otlp::OtlpConfig;
+
+/// Settings of the log and of traces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
     /// What is logged: a level, or directives such as `info,postroom::server=debug`.
     pub log: String,
     /// How a log line looks.
     pub format: LogFormat,
+    /// Where traces go.
+    pub otlp: OtlpConfig,
 }
 
 impl Default for TelemetryConfig {
     fn default() -> Self {
-        Self { log: "info".to_owned(), format: LogFormat::default() }
+        Self { log: "info".to_owned(), format: LogFormat::default(), otlp: OtlpConfig::default() }
     }
 }
 
@@ -90,11 +94,40 @@ fn log_panics() {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     #[test]
     fn a_filter_that_means_nothing_is_refused() {
         assert!(filter("info,postroom::server=debug").is_ok());
         assert!(filter("postroom=loud").is_err());
+    }
+
+    #[test]
+    fn a_panic_is_told_by_its_place_and_not_by_its_words() {
+        #[derive(Clone, Default)]
+        struct Log(Arc<Mutex<Vec<u8>>>);
+        impl std::io::Write for Log {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let log = Log::default();
+        let writer = log.clone();
+        let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        let usual = std::panic::take_hook();
+        log_panics();
+        tracing::subscriber::with_default(lines, || {
+            let _ = std::panic::catch_unwind(|| panic!("Quetzal <ann@mail.example>"));
+        });
+        std::panic::set_hook(usual);
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert!(text.contains("a thread panicked") && text.contains("telemetry.rs"), "{text}");
+        assert!(!text.contains("Quetzal") && !text.contains("ann@"), "{text}");
     }
 }

@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 7] = [
     &["tokenizer", "model"],
     &["collate", "dataset", "lexical", "artifact", "explain"],
     &["training", "evaluation", "inference"],
-    &["routing"],
+    &["routing", "otlp"],
     &["server"],
     &["cli", "config", "telemetry", "shutdown"],
 ];
@@ -28,7 +28,7 @@ const BESIDE: [(&str, &str); 7] = [
 ];
 
 /// Crates that a module must not name.
-const NEVER: [(&str, &[&str]); 9] = [
+const NEVER: [(&str, &[&str]); 10] = [
     ("email", &["candle_core", "tokio", "axum", "std::fs", "std::net"]),
     ("queues", &["candle_core", "tokio", "axum", "std::fs"]),
     ("metrics", &["candle_core", "tokio", "axum", "std::fs"]),
@@ -37,6 +37,7 @@ const NEVER: [(&str, &[&str]); 9] = [
     ("training", &["tokio", "axum"]),
     ("evaluation", &["tokio", "axum"]),
     ("inference", &["axum"]),
+    ("otlp", &["axum", "candle_core", "std::env"]),
     ("server", &["candle_core", "candle_nn"]),
 ];
 

@@ -64,6 +64,26 @@ fn attend_draws_words_and_writes_json() {
 }
 
 #[test]
+fn attend_writes_a_file_in_the_form_that_its_ending_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, start) in [("map.svg", "<svg "), ("map.html", "<!doctype html>"), ("map.json", "{")] {
+        let path = folder.path().join(name);
+        stdout(&postroom(&["attend", "-", "--rows", "all", "--out", path.to_str().unwrap()], EGGLESS));
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with(start), "{name}");
+    }
+    let error = stderr(&postroom(&["attend", "-", "--out", "map.bmp"], EGGLESS));
+    assert!(error.contains(".safetensors"), "{error}");
+}
+
+#[test]
+fn explain_prints_evidence_and_a_verdict() {
+    let printed = stdout(&postroom(&["explain", "-", "--unit", "sentence"], EGGLESS));
+    assert!(printed.starts_with("refunds") && printed.contains("occlusion for refunds, by sentence"), "{printed}");
+    let error = stderr(&postroom(&["explain", "-", "--classes", "nobody"], EGGLESS));
+    assert!(error.contains("late-deliveries"), "{error}");
+}
+
+#[test]
 fn clean_shows_what_was_cut() {
     let mail = "Subject: Re: order\r\n\r\nStill not here.\r\n\r\nOn Mon, Jan 5, 2026 at 9:12 AM Desk <desk@example.org> wrote:\r\n> We will look.\r\n";
     let json = stdout(&postroom(&["clean", "-", "--json"], mail));
@@ -226,4 +246,98 @@ fn bench_drives_a_running_service_over_http() {
     let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
     assert_eq!(figures["levels"][0]["answered"], 4);
     assert!(cfg!(not(target_os = "linux")) || figures["memory"]["now_mb"].as_f64().unwrap() > 1.0);
+}
+
+/// Mails of a backlog: every seventh line is none.
+fn backlog(mails: usize) -> String {
+    let texts = ["My cake came cold, I want my money back.", "Where is my order?", "Does the rye loaf contain nuts?"];
+    let line = |number: usize| match number % 7 {
+        3 => "{\"text\": \n".to_owned(),
+        _ => serde_json::json!({"id": format!("mail-{number}"), "text": texts[number % 3]}).to_string() + "\n",
+    };
+    (0..mails).map(line).collect()
+}
+
+#[test]
+fn a_backlog_that_is_killed_goes_on_and_each_mail_has_one_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (mail, whole, killed) = (at("mail.jsonl"), at("whole.jsonl"), at("killed.jsonl"));
+    std::fs::write(&mail, backlog(330)).unwrap();
+    let arguments =
+        |out: &str| ["route", "--backlog", &mail, "--out", out, "--threads", "1"].map(str::to_owned).to_vec();
+    let run = |out: &str| postroom(&arguments(out).iter().map(String::as_str).collect::<Vec<_>>(), "");
+
+    let told = stdout(&run(&whole));
+    assert!(told.contains("errors                             47"), "{told}");
+    let expected = std::fs::read_to_string(&whole).unwrap();
+    assert_eq!(expected.lines().count(), 330);
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_postroom"))
+        .args(arguments(&killed))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let journal = format!("{killed}.journal");
+    // The line of the run, the line of the results' head, and one batch.
+    while std::fs::read_to_string(&journal).unwrap_or_default().lines().count() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let half = std::fs::read_to_string(&killed).unwrap();
+    let rows = half.lines().count();
+    assert!((64..330).contains(&rows), "{rows} rows after the kill");
+    // As if it had been killed within a batch.
+    std::fs::write(&killed, half + "{\"place\": \"mail.jsonl line 9").unwrap();
+
+    let output = run(&killed);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("are done already"), "{output:?}");
+    assert_eq!(stdout(&output), told);
+    assert_eq!(std::fs::read_to_string(&killed).unwrap(), expected);
+    assert!(!std::path::Path::new(&journal).exists());
+    assert!(stderr(&run(&killed)).contains("exists already"));
+
+    let rows: Vec<serde_json::Value> = expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&rows[0]["id"], &rows[0]["decision"]), (&"mail-0".into(), &"route".into()));
+    assert!(rows[3]["error"].as_str().unwrap().contains("no JSON object"), "{}", rows[3]);
+    assert!(rows[3]["place"].as_str().unwrap().ends_with("mail.jsonl line 4"), "{}", rows[3]);
+}
+
+#[test]
+fn a_backlog_of_files_becomes_a_table_and_a_dry_run_says_what_it_would_come_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = folder.path().join("inbox");
+    std::fs::create_dir_all(inbox.join("old")).unwrap();
+    std::fs::write(inbox.join("a.eml"), format!("Subject: Cold cake\n\n{EGGLESS}\n")).unwrap();
+    std::fs::write(inbox.join("empty.eml"), "Subject:\n\n").unwrap();
+    let mbox =
+        "From x\nSubject: one\n\nWhere is my order?\n\nFrom y\nSubject: two\n\nDoes the rye loaf contain nuts?\n";
+    std::fs::write(inbox.join("old/two.mbox"), mbox).unwrap();
+    let (inbox, out) = (inbox.to_str().unwrap(), folder.path().join("out.csv"));
+    stdout(&postroom(&["route", "--backlog", inbox, "--out", out.to_str().unwrap()], ""));
+    let table = std::fs::read_to_string(&out).unwrap();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 5, "{table}");
+    assert!(lines[0].starts_with("place,id,decision,queue,confidence,reasons"), "{table}");
+    assert!(lines[1].starts_with("a.eml,,") && lines[1].contains("refunds"), "{table}");
+    assert!(lines[2].starts_with("empty.eml,,needs_human,,,empty_body"), "{table}");
+    assert!(lines[3].starts_with("old/two.mbox line 1,,") && lines[4].starts_with("old/two.mbox line 6,,"), "{table}");
+
+    let told = stdout(&postroom(&["route", "--backlog", inbox, "--dry-run", "--sample", "3"], ""));
+    assert!(told.starts_with("4 mails, 0 of them unreadable; projected from 3"), "{told}");
+    assert!(told.contains("to a person") && told.contains("time: about"), "{told}");
+    let json = stdout(&postroom(&["route", "--backlog", inbox, "--dry-run", "--json"], ""));
+    let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&answer["mails"], &answer["sample"]["mails"]), (&4.into(), &4.into()));
+    assert_eq!(answer["sample"]["reasons"]["empty_body"], 1);
+
+    let error = stderr(&postroom(&["route", "--backlog", inbox], ""));
+    assert!(error.contains("--out") && error.contains("--dry-run"), "{error}");
+    let error = stderr(&postroom(&["route", "--backlog", inbox, "--out", "results.xlsx"], ""));
+    assert!(error.contains(".csv or .jsonl"), "{error}");
+    assert!(stderr(&postroom(&["route", "--out", "a.csv"], "")).contains("--backlog"));
 }

@@ -77,6 +77,21 @@ fn a_training_that_was_stopped_gives_the_same_router_as_one_that_was_not() {
 }
 
 #[test]
+fn mail_that_is_only_trained_on_is_in_no_figure() {
+    let (dir, folder) = (encoder_dir(), tempfile::tempdir().unwrap());
+    let mut examples = examples(folder.path());
+    let (judged, taught) = examples.split_at_mut(12);
+    taught.iter_mut().for_each(|example| example.only_trained_on = true);
+    let ids: Vec<String> = judged.iter().map(|example| example.id.clone()).collect();
+    for method in [Method::Frozen, Method::FineTuned] {
+        let trained = trained(&dir, &examples, &TrainingConfig { method, ..config(1) }, None);
+        let held_out: Vec<&String> = trained.held_out.iter().map(|mail| &mail.id).collect();
+        assert_eq!(held_out, ids.iter().collect::<Vec<_>>());
+        assert_eq!(trained.figures.queues.values().map(|queue| queue.mails).sum::<usize>(), 12);
+    }
+}
+
+#[test]
 fn a_checkpoint_of_other_mail_is_refused() {
     let (dir, folder) = (encoder_dir(), tempfile::tempdir().unwrap());
     let examples = examples(folder.path());

@@ -1,7 +1,9 @@
-//! The email floor without the rest of the crate, and what each fuzz target checks.
+//! The email floor without the rest of the crate, and what each fuzz target checks; behind the feature `http` the whole service.
 
 #[path = "../../src/email/mod.rs"]
 pub mod email;
+#[cfg(feature = "http")]
+pub mod http;
 
 use email::{AlignedText, CleanEmail, CleanOptions, Posted, clean};
 

@@ -93,18 +93,31 @@ impl EncoderDir {
         if device.is_cpu() {
             return BatchEncoder::on_cpu(&self.config, values);
         }
-        if change.is_none() {
-            return Ok(BatchEncoder::on_tensors(self.encoder(dtype, device)?));
-        }
+        Ok(BatchEncoder::on_tensors(self.changed_encoder(dtype, device, change)?))
+    }
+
+    /// Reads the readable encoder with what a router changes in it.
+    ///
+    /// # Errors
+    /// As [`EncoderDir::encoder`].
+    pub(super) fn changed_encoder(
+        &self,
+        dtype: DType,
+        device: &Device,
+        change: Option<&EncoderChange>,
+    ) -> Result<Encoder, ArtifactError> {
+        let Some(change) = change else { return self.encoder(dtype, device) };
+        let shapes = self.config.tensors();
         let mut tensors = HashMap::with_capacity(shapes.len());
-        for (name, shape) in &shapes {
-            let tensor = Tensor::from_vec(values(name)?, shape.as_slice(), &Device::Cpu)
+        for (name, shape) in shapes {
+            let values = change.apply(&name, self.weights.values(&format!("{}{name}", self.prefix), &shape)?);
+            let tensor = Tensor::from_vec(values, shape.as_slice(), &Device::Cpu)
                 .and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device))
                 .map_err(|source| ArtifactError::damaged(&self.path, source))?;
-            tensors.insert(name.clone(), tensor);
+            tensors.insert(name, tensor);
         }
-        let encoder = Encoder::load(&self.config, &VarBuilder::from_tensors(tensors, dtype, device));
-        Ok(BatchEncoder::on_tensors(encoder.map_err(ArtifactError::model(&self.path))?))
+        let weights = VarBuilder::from_tensors(tensors, dtype, device);
+        Encoder::load(&self.config, &weights).map_err(ArtifactError::model(&self.path))
     }
 
     /// The encoder's tensors, to be trained.

@@ -54,6 +54,7 @@ pub(super) fn load(path: &Path, dtype: DType, device: &Device) -> Result<Router,
     let windows = WindowConfig { max_length: defaults.max_length.min(dir.config.max_positions), ..defaults };
     let windows = WindowConfig { stride: windows.stride.min(windows.capacity()), ..windows };
     Ok(Router {
+        path: path.to_owned(),
         info: RouterInfo {
             name: name.to_string(),
             version: checksum::sha256(dir.config_json().as_bytes())[..12].to_owned(),

@@ -107,12 +107,21 @@ pub struct Provenance {
     pub data: String,
     /// SHA-256 of that file.
     pub data_sha256: String,
-    /// Mails in it that were used.
+    /// Mails that were used, those only trained on included.
     pub mails: usize,
+    /// So many of them were only trained on: no figure speaks of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mails_only_trained_on: usize,
     /// Seed of everything random.
     pub seed: u64,
     /// Version of the program.
     pub program: String,
+}
+
+// The signature is serde's.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Figures measured while training, on mails that the judged head had not seen.

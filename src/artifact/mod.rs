@@ -8,15 +8,20 @@ mod checksum;
 mod encoder_change;
 mod encoder_dir;
 mod head_file;
+mod history;
 mod hugging_face;
 mod lexical_file;
 mod logit_groups;
 mod manifest;
 mod memory_file;
+mod probes;
 mod router_dir;
 mod save;
 mod search;
+mod shared_encoders;
 mod stored;
+mod versions;
+mod watched;
 mod weights;
 
 pub use calibration::{Calibration, Judgement};
@@ -24,13 +29,20 @@ pub use checksum::sha256_file;
 pub use encoder_change::{EncoderChange, StoredTensor};
 pub use encoder_dir::EncoderDir;
 pub use head_file::HeadTensors;
+pub use history::{Action, Change, History, changes, previous};
 pub use logit_groups::LogitGroups;
 pub use manifest::{EncoderReference, Figures, HeldOutRecall, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
 pub use memory_file::{Memory, Remembered};
-pub use router_dir::{Router, RouterInfo, find_encoder, load_router, word_logits};
+pub use probes::{SelfTest, record_probes, self_test};
+pub use router_dir::{
+    Router, RouterInfo, find_encoder, load_readable_encoder, load_router, load_router_sharing, word_logits,
+};
 pub use save::{RouterTensors, save_memory, save_router, write_card};
 pub use search::find_model;
+pub use shared_encoders::SharedEncoders;
 pub use stored::StoredRouter;
+pub use versions::{Version, VersionedRouter, refuse_versions, resolve_router};
+pub use watched::{Look, look};
 pub use weights::Weights;
 
 use std::path::{Path, PathBuf};
@@ -59,6 +71,14 @@ pub enum ArtifactError {
         /// What the system said.
         #[source]
         source: std::io::Error,
+    },
+    /// Another router has been written over one that still runs.
+    #[error("{} holds another router than version {running}, which still runs; restart the service to use it", path.display())]
+    Replaced {
+        /// The directory.
+        path: PathBuf,
+        /// The version that runs.
+        running: String,
     },
     /// A file is not what it should be.
     #[error("{} is damaged or of another kind: {reason}", path.display())]
@@ -97,6 +117,42 @@ pub enum ArtifactError {
         name: String,
         /// Where it was looked for.
         searched: Vec<PathBuf>,
+    },
+    /// The router answers other than it did when it was made.
+    #[error("the router in {} fails its self-test: {reason}", path.display())]
+    SelfTest {
+        /// The directory.
+        path: PathBuf,
+        /// Which answer, and how it differs.
+        reason: String,
+    },
+    /// A directory without versions where one with versions is needed.
+    #[error("{} holds no versions of a router; name a directory that does, or one that is not there yet", path.display())]
+    NoVersions {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A directory with versions where a router would be written.
+    #[error("{} holds versions of a router, which are never changed: write this one elsewhere, then `postroom model promote {} DIR`", path.display(), path.display())]
+    HoldsVersions {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A version that is not there.
+    #[error("{} holds no version `{version}`, only {}", path.display(), if versions.is_empty() { "none".to_owned() } else { versions.join(", ") })]
+    NoVersion {
+        /// The directory with the versions.
+        path: PathBuf,
+        /// The version asked for.
+        version: String,
+        /// Those that are there.
+        versions: Vec<String>,
+    },
+    /// Versions, but none in force.
+    #[error("{} holds versions of a router and none is in force; `postroom model promote` puts one in force", path.display())]
+    NoCurrent {
+        /// The directory with the versions.
+        path: PathBuf,
     },
     /// The network refuses its configuration or weights.
     #[error("the network in {} cannot be built", path.display())]

@@ -9,10 +9,13 @@ use super::calibration::Calibration;
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
 use super::manifest::{Manifest, ROUTER_SCHEMA};
 use super::save::{HEAD, MANIFEST};
-use super::{ArtifactError, EncoderChange, HeadTensors, LogitGroups, hugging_face, lexical_file, search};
+use super::{
+    ArtifactError, EncoderChange, HeadTensors, LogitGroups, SharedEncoders, hugging_face, lexical_file, search,
+    versions,
+};
 use crate::collate::Pooling;
 use crate::lexical::Lexical;
-use crate::model::{Classifier, EncoderConfig, Head};
+use crate::model::{Classifier, Encoder, EncoderConfig, Head};
 use crate::queues::{QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
 
@@ -76,6 +79,8 @@ impl RouterInfo {
 pub struct Router {
     /// What it is.
     pub info: RouterInfo,
+    /// The directory that it was read from.
+    pub path: PathBuf,
     /// Its tokenizer.
     pub tokenizer: EmailTokenizer,
     /// Its network, on the device it was loaded for.
@@ -98,14 +103,29 @@ pub fn word_logits(lexical: Option<&Lexical>, mail: &EncodedEmail, n_logits: usi
     lexical.map_or_else(|| vec![0.0; n_logits], |lexical| lexical.logits(mail))
 }
 
-/// Loads the router in `path`: one of ours (`router.json`), or a `BertForSequenceClassification` of Hugging Face's layout.
+/// Loads the router in `path`: one of ours (`router.json`), the version in force where there are several, or a
+/// `BertForSequenceClassification` of Hugging Face's layout.
 ///
 /// # Errors
 /// [`ArtifactError`], naming the file and what is wrong with it.
 pub fn load_router(path: &Path, dtype: DType, device: &Device) -> Result<Router, ArtifactError> {
+    load_router_sharing(path, dtype, device, &SharedEncoders::default())
+}
+
+/// As [`load_router`]; an encoder that a router of this process already uses stands in memory once.
+///
+/// # Errors
+/// As [`load_router`].
+pub fn load_router_sharing(
+    path: &Path,
+    dtype: DType,
+    device: &Device,
+    shared: &SharedEncoders,
+) -> Result<Router, ArtifactError> {
+    let path = &versions::resolve_router(path)?;
     let manifest = path.join(MANIFEST);
     if manifest.is_file() {
-        return load_own(path, &manifest, dtype, device);
+        return load_own(path, &manifest, dtype, device, shared);
     }
     if path.join(ENCODER_FILES[0]).is_file() {
         return hugging_face::load(path, dtype, device);
@@ -113,7 +133,13 @@ pub fn load_router(path: &Path, dtype: DType, device: &Device) -> Result<Router,
     Err(ArtifactError::NoRouter { path: path.to_owned() })
 }
 
-fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) -> Result<Router, ArtifactError> {
+fn load_own(
+    path: &Path,
+    manifest_path: &Path,
+    dtype: DType,
+    device: &Device,
+    shared: &SharedEncoders,
+) -> Result<Router, ArtifactError> {
     let manifest = read_manifest(manifest_path)?;
     let (queues, groups) = queues_of(&manifest, manifest_path)?;
     let encoder_dir = EncoderDir::open(&find_encoder(path, &manifest.encoder.name)?, &manifest.encoder.sha256)?;
@@ -135,8 +161,13 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
         Some(sha256) => Some(lexical_file::read(&path.join(lexical_file::NAME), sha256, groups.n_logits())?),
         None => None,
     };
-    let encoder = encoder_dir.batch_encoder(dtype, device, change.as_ref())?;
+    let build = || encoder_dir.batch_encoder(dtype, device, change.as_ref());
+    let encoder = match &change {
+        None if device.is_cpu() => shared.get_or_build(&manifest.encoder.sha256, build)?,
+        _ => build()?,
+    };
     Ok(Router {
+        path: path.to_owned(),
         info: RouterInfo {
             name: manifest.name,
             version: manifest.version,
@@ -156,6 +187,28 @@ fn load_own(path: &Path, manifest_path: &Path, dtype: DType, device: &Device) ->
         classifier: Classifier::new(encoder, head),
         lexical,
     })
+}
+
+/// Reads the encoder of a router that runs already once more, as the readable network that has gradients: for explanations.
+///
+/// # Errors
+/// [`ArtifactError::Replaced`] where another router lies in its directory meanwhile, otherwise as [`load_router`].
+pub fn load_readable_encoder(path: &Path, info: &RouterInfo) -> Result<Encoder, ArtifactError> {
+    let manifest_path = path.join(MANIFEST);
+    if !manifest_path.is_file() {
+        let dir = EncoderDir::open(path, &BTreeMap::new())?;
+        return dir.encoder(DType::F32, &Device::Cpu);
+    }
+    let manifest = read_manifest(&manifest_path)?;
+    if manifest.version != info.version {
+        return Err(ArtifactError::Replaced { path: path.to_owned(), running: info.version.clone() });
+    }
+    let dir = EncoderDir::open(&find_encoder(path, &manifest.encoder.name)?, &manifest.encoder.sha256)?;
+    let change = EncoderChange::read(path, &manifest.files.change())?;
+    if let Some(change) = &change {
+        change.check(&dir.config).map_err(|reason| ArtifactError::damaged(path, reason))?;
+    }
+    dir.changed_encoder(DType::F32, &Device::Cpu, change.as_ref())
 }
 
 /// The queues with their logits, everything that speaks of them checked.
@@ -196,7 +249,10 @@ pub fn find_encoder(router: &Path, encoder: &str) -> Result<PathBuf, ArtifactErr
     let plain = Path::new(encoder).components().count() == 1 && slug(encoder) == encoder;
     // The real place of a router behind a link; a router that is still to be written has none.
     let router = router.canonicalize().unwrap_or_else(|_| router.to_owned());
-    let folders = [Some(router.as_path()), router.parent()].into_iter().flatten().map(Path::to_owned);
+    let folders = [Some(router.as_path()), router.parent(), versions::beside_versions(&router)]
+        .into_iter()
+        .flatten()
+        .map(Path::to_owned);
     let searched: Vec<PathBuf> = folders.chain(search::model_folders()).map(|folder| folder.join(encoder)).collect();
     match searched.iter().find(|path| plain && path.is_dir()) {
         Some(found) => Ok(found.clone()),

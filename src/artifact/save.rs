@@ -5,7 +5,8 @@ use std::path::Path;
 use super::encoder_change::{ADAPTER, ADAPTER_CONFIG, ENCODER};
 use super::manifest::RouterFiles;
 use super::router_dir::read_manifest;
-use super::{ArtifactError, EncoderChange, HeadTensors, Manifest, Memory, checksum, lexical_file, memory_file};
+use super::versions::refuse_versions;
+use super::{ArtifactError, EncoderChange, HeadTensors, Manifest, Memory, checksum, lexical_file, memory_file, probes};
 use crate::lexical::Lexical;
 
 pub(super) const MANIFEST: &str = "router.json";
@@ -29,7 +30,7 @@ pub struct RouterTensors<'a> {
 /// the way leaves the old router as it was. `manifest.files` and `manifest.version` are filled in here.
 ///
 /// # Errors
-/// [`ArtifactError::Write`].
+/// [`ArtifactError::Write`]; [`ArtifactError::HoldsVersions`] where the directory holds versions.
 pub fn save_router(
     path: &Path,
     manifest: Manifest,
@@ -47,6 +48,7 @@ pub(super) fn write_router(
     card: &str,
     companions: Option<&Path>,
 ) -> Result<(), ArtifactError> {
+    refuse_versions(path)?;
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -137,7 +139,7 @@ pub fn write_card(path: &Path, card: &str) -> Result<(), ArtifactError> {
 }
 
 /// Replaces one file of a router.
-fn replace(path: &Path, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
+pub(super) fn replace(path: &Path, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
     let (fresh, old) = (path.join(format!(".{name}")), path.join(name));
     write_flushed(&fresh, bytes)?;
     std::fs::rename(&fresh, &old).map_err(ArtifactError::write(&old))
@@ -145,8 +147,8 @@ fn replace(path: &Path, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
 
 /// Copies what is no file of a router.
 fn copy_companions(from: &Path, to: &Path) -> Result<(), ArtifactError> {
-    const OWN: [&str; 8] =
-        [MANIFEST, HEAD, lexical_file::NAME, ADAPTER, ADAPTER_CONFIG, ENCODER, memory_file::NAME, CARD];
+    const OWN: [&str; 9] =
+        [MANIFEST, HEAD, lexical_file::NAME, ADAPTER, ADAPTER_CONFIG, ENCODER, memory_file::NAME, probes::NAME, CARD];
     for entry in std::fs::read_dir(from).map_err(ArtifactError::read(from))? {
         let entry = entry.map_err(ArtifactError::read(from))?;
         if !OWN.iter().any(|own| entry.file_name() == *own) {
@@ -157,7 +159,7 @@ fn copy_companions(from: &Path, to: &Path) -> Result<(), ArtifactError> {
 }
 
 /// Copies a file or a folder; what a link points to is copied, so that the copy stands by itself.
-fn copy(from: &Path, to: &Path) -> Result<(), ArtifactError> {
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), ArtifactError> {
     if !from.is_dir() {
         return std::fs::copy(from, to).map(drop).map_err(ArtifactError::write(to));
     }
@@ -176,7 +178,7 @@ fn write_flushed(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {
 }
 
 /// A temporary directory is for its owner only; a router is for whoever serves it.
-fn readable_by_all(path: &Path) -> Result<(), ArtifactError> {
+pub(super) fn readable_by_all(path: &Path) -> Result<(), ArtifactError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -45,6 +45,15 @@ pub(super) fn memory(kept: bool) -> &'static str {
     }
 }
 
+/// Where some of the mail was written to teach: that no figure speaks of it.
+fn only_trained_on(mails: usize) -> String {
+    if mails == 0 {
+        String::new()
+    } else {
+        format!(" ({mails} of them only trained on: no figure below speaks of them)")
+    }
+}
+
 /// What became of the encoder, and how its tokens are read.
 fn encoder(change: Option<&EncoderChange>) -> String {
     let attention = "each queue weighs the tokens of all windows by itself";
@@ -62,9 +71,10 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, 
     let mut out = format!("# Router `{}`\n\n", manifest.name);
     let _ = writeln!(
         out,
-        "Made by {} from {} mails of `{}` (sha256 {}), seed {}. The encoder `{}` {}{}.\n",
+        "Made by {} from {} mails{} of `{}` (sha256 {}), seed {}. The encoder `{}` {}{}.\n",
         manifest.provenance.program,
         manifest.provenance.mails,
+        only_trained_on(manifest.provenance.mails_only_trained_on),
         manifest.provenance.data,
         &manifest.provenance.data_sha256,
         manifest.provenance.seed,

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use candle_core::DType;
@@ -10,9 +10,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::allocator;
-use crate::artifact::{Router, find_model, load_router};
+use crate::artifact::{
+    Router, SharedEncoders, find_model, load_router, load_router_sharing, resolve_router, self_test,
+};
 use crate::config::{Config, ModelConfig, Overrides, environment};
 use crate::inference::DeviceChoice;
+use crate::routing::{Loader, Routers, RoutingService};
 use crate::telemetry::{self, TelemetryConfig};
 
 /// Which settings, which router, on what. A flag wins over the environment, that over the file.
@@ -61,14 +64,7 @@ pub(super) fn load(config: &ModelConfig) -> anyhow::Result<Router> {
     set_threads(config.threads)?;
     let device = config.device.open()?;
     let router = load_router(&find_model(&config.router), DType::F32, &device)?;
-    if !router.info.unknown_tensors.is_empty() {
-        tracing::warn!(tensors = ?router.info.unknown_tensors, "the encoder's file holds tensors that nobody reads");
-    }
-    tracing::info!(
-        engine = router.classifier.encoder().engine(),
-        threads = rayon::current_num_threads(),
-        "network loaded"
-    );
+    tell(&router);
     Ok(router)
 }
 
@@ -78,6 +74,48 @@ pub(super) fn load_to_serve(config: &ModelConfig) -> anyhow::Result<Router> {
     let router = load(config)?;
     allocator::give_back();
     Ok(router)
+}
+
+/// Loads every router of the settings, and the new ones from now on: each verified and tested before it answers.
+pub(super) fn load_routers(config: &Config) -> anyhow::Result<Routers> {
+    allocator::keep_nothing();
+    set_threads(config.model.threads)?;
+    let device = config.model.device.open()?;
+    let (routing, shared) = (config.routing.clone(), SharedEncoders::default());
+    let loader: Loader = Box::new(move |path| {
+        let started = Instant::now();
+        // Once, so that what is tested is what was loaded, whichever version comes in force meanwhile.
+        let place = resolve_router(path)?;
+        let router = load_router_sharing(&place, DType::F32, &device, &shared)?;
+        let tested = self_test(&place, &router)?;
+        tell(&router);
+        tracing::info!(
+            path = %place.display(),
+            version = router.info.version,
+            probes = tested.probes,
+            largest_difference = tested.largest_difference,
+            took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "router loaded and tested"
+        );
+        let service = RoutingService::start(router, routing.clone())?;
+        allocator::give_back();
+        Ok(service)
+    });
+    let mut further = config.routers.clone();
+    further.dir = further.dir.as_deref().map(find_model);
+    further.list.iter_mut().for_each(|router| router.path = find_model(&router.path));
+    Ok(Routers::open(&further, &find_model(&config.model.router), loader)?)
+}
+
+fn tell(router: &Router) {
+    if !router.info.unknown_tensors.is_empty() {
+        tracing::warn!(tensors = ?router.info.unknown_tensors, "the encoder's file holds tensors that nobody reads");
+    }
+    tracing::info!(
+        engine = router.classifier.encoder().engine(),
+        threads = rayon::current_num_threads(),
+        "network loaded"
+    );
 }
 
 /// Sizes the thread pool once. Without a number the standard library counts what cgroup and affinity allow.

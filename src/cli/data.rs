@@ -76,6 +76,17 @@ impl DataArgs {
         Ok(dataset::read(&self.path, &self.columns.options(None))?)
     }
 
+    /// Reads the labelled mail, and other mail that is only trained on.
+    pub(super) fn read_with(&self, also: &[PathBuf]) -> anyhow::Result<Dataset> {
+        let mut data = self.read()?;
+        for path in also {
+            let more = self.read_test(path)?;
+            data.examples.extend(more.examples.into_iter().map(|mail| Example { only_trained_on: true, ..mail }));
+            data.notes.extend(more.notes);
+        }
+        Ok(data)
+    }
+
     /// Reads other mail by the same columns. It may have another format than the data, unless it is named like the data.
     pub(super) fn read_test(&self, path: &Path) -> anyhow::Result<Dataset> {
         let format = self.columns.format.filter(|_| path.extension() == self.path.extension());

@@ -27,7 +27,15 @@ pub(super) struct HealthcheckArgs {
 pub(super) fn run(args: &HealthcheckArgs) -> anyhow::Result<()> {
     let overrides = Overrides { port: args.port, ..Overrides::default() };
     let server = Config::load(args.config.as_deref(), environment(), &overrides)?.server;
-    let url = format!("http://{}/readyz", SocketAddr::new(reachable(server.host), server.port));
+    // The port for monitoring speaks plain HTTP and answers probes too.
+    let (host, port) = match (server.admin_port, args.port) {
+        (Some(port), None) => (server.admin_host, port),
+        _ if server.tls_cert.is_some() => {
+            bail!("the service speaks TLS, this check does not; set server.admin_port, where it asks then")
+        }
+        _ => (server.host, server.port),
+    };
+    let url = format!("http://{}/readyz", SocketAddr::new(reachable(host), port));
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(Duration::from_millis(args.timeout_ms)))
         .http_status_as_error(false)

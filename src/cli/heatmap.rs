@@ -97,15 +97,19 @@ fn cell(share: f64, style: Style) -> String {
 /// The unit's text without anything that a terminal would act on, cut to a column's width.
 fn label(unit: &Value) -> String {
     let text = unit["text"].as_str().unwrap_or("?");
-    let clean: String = text
-        .chars()
-        .map(|character| if character.is_control() || is_bidi(character) { '\u{b7}' } else { character })
-        .collect();
+    let clean = without_controls(text);
     if clean.chars().count() <= MAX_LABEL {
         clean
     } else {
         clean.chars().take(MAX_LABEL - 1).chain(['\u{2026}']).collect()
     }
+}
+
+/// The text without anything that a terminal would act on.
+pub(super) fn without_controls(text: &str) -> String {
+    text.chars()
+        .map(|character| if character.is_control() || is_bidi(character) { '\u{b7}' } else { character })
+        .collect()
 }
 
 const MAX_LABEL: usize = 18;

@@ -3,15 +3,20 @@
 #![expect(clippy::print_stdout, reason = "answers go to standard output")]
 
 mod allocator;
+mod backlog;
 mod bench;
 mod card;
 mod clean;
 mod common;
 mod data;
 mod eval;
+mod explain;
+mod faithfulness;
 mod healthcheck;
 mod heatmap;
 mod input;
+mod keys;
+mod model;
 mod queues;
 mod route;
 mod serve;
@@ -31,10 +36,14 @@ pub struct Cli {
 enum Command {
     /// Serve over HTTP.
     Serve(serve::ServeArgs),
-    /// Route one mail from a file or standard input.
+    /// Route one mail from a file or standard input, or a whole backlog.
     Route(route::RouteArgs),
     /// Show what the attention heads looked at in one mail.
     Attend(route::AttendArgs),
+    /// Show what speaks for a queue in one mail, what against it, and whether that holds.
+    Explain(explain::ExplainArgs),
+    /// Measure how far explanations can be believed, on labelled mail.
+    Faithfulness(faithfulness::FaithfulnessArgs),
     /// Show what was kept and cut of one mail.
     Clean(clean::CleanArgs),
     /// Train a router on labelled mail.
@@ -43,6 +52,10 @@ enum Command {
     Eval(eval::EvalArgs),
     /// List, add, rename, merge, switch off and remove queues without training again.
     Queues(queues::QueuesArgs),
+    /// Make API keys for the service.
+    Keys(keys::KeysArgs),
+    /// List a router's versions, put one in force, roll back, verify.
+    Model(model::ModelArgs),
     /// Measure speed and memory, here or of a running service.
     Bench(bench::BenchArgs),
     /// Ask a running service whether it is ready; for containers.
@@ -57,12 +70,16 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Route(args) => route::route(&args),
         Command::Attend(args) => route::attend(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Faithfulness(args) => faithfulness::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Queues(args) => queues::run(&args),
+        Command::Keys(args) => keys::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),
     }
 }

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use candle_core::DType;
+use candle_core::{DType, Device};
 use clap::{Args, Subcommand};
 
 use super::common::{Progress, set_threads};
 use super::data::{ColumnArgs, tell};
-use crate::artifact::{StoredRouter, find_encoder, find_model, load_router};
+use crate::artifact::{
+    StoredRouter, find_encoder, find_model, load_router, record_probes, refuse_versions, resolve_router,
+};
 use crate::dataset::{self, Dataset, ReadOptions};
 use crate::inference::DeviceChoice;
 use crate::metrics::fewest_to_prove;
@@ -130,8 +132,10 @@ struct AddArgs {
 pub(super) fn run(args: &QueuesArgs) -> anyhow::Result<()> {
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
     let found = find_model(&args.router);
+    let in_force = resolve_router(&found)?;
+    let versioned = in_force != found;
     // The real place of a router behind a link: the link must not be replaced by a directory.
-    let place = found.canonicalize().unwrap_or(found);
+    let place = in_force.canonicalize().unwrap_or(in_force);
     let mut router = StoredRouter::open(&place)?;
     let (to, said) = match &args.change {
         Change::List { json } => return list(&router, *json),
@@ -157,6 +161,9 @@ pub(super) fn run(args: &QueuesArgs) -> anyhow::Result<()> {
         }
         Change::Add(add) => (&add.to, added(&mut router, &place, add)?),
     };
+    if versioned && to.out.is_none() {
+        refuse_versions(&found).context("--out DIR writes the changed router elsewhere")?;
+    }
     println!("{said}");
     save(&router, &place, to)
 }
@@ -172,8 +179,9 @@ fn save(router: &StoredRouter, place: &Path, to: &OutArgs) -> anyhow::Result<()>
     } else {
         saved?;
     }
-    let written = StoredRouter::open(out).context("the router that was just written")?;
-    println!("router {} {} written to {}", written.manifest.name, written.manifest.version, out.display());
+    let written = load_router(out, DType::F32, &Device::Cpu).context("the router that was just written")?;
+    record_probes(out, &written)?;
+    println!("router {} {} written to {}", written.info.name, written.info.version, out.display());
     Ok(())
 }
 

@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use anyhow::Context;
 use clap::Args;
 
-use super::common::{ModelArgs, load_to_serve};
+use super::common::{ModelArgs, load_routers};
 use crate::config::Overrides;
-use crate::routing::RoutingService;
 use crate::server;
 use crate::shutdown;
 
@@ -36,9 +35,10 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         let listener = tokio::net::TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {}:{}", address.0, address.1))?;
-        let (model, routing) = (config.model, config.routing);
-        let load = move || -> anyhow::Result<_> { Ok(RoutingService::start(load_to_serve(&model)?, routing)?) };
-        server::run(listener, config.server, load, shutdown::signal()).await?;
+        let server = server::Handle::new(config.server.clone())?;
+        server.export_traces(&config.telemetry.otlp)?;
+        let load = move || load_routers(&config);
+        server::run(listener, server, load, shutdown::signal()).await?;
         anyhow::Ok(())
     })
 }

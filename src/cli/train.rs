@@ -14,7 +14,8 @@ use super::common::{Progress, set_threads};
 use super::data::{DataArgs, tell};
 use crate::artifact::{
     EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterInfo, RouterTensors,
-    find_encoder, find_model, load_router, save_memory, save_router, sha256_file, write_card,
+    find_encoder, find_model, load_router, record_probes, refuse_versions, save_memory, save_router, sha256_file,
+    write_card,
 };
 use crate::dataset::Example;
 use crate::evaluation::evaluate;
@@ -48,6 +49,10 @@ pub(super) struct TrainArgs {
     /// Labelled mail to judge the new router on, read by the same columns; it is never trained on. The card states the result.
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
+    /// More labelled mail, read by the same columns, to train on but not to judge by: hard cases written to teach, which an
+    /// inbox does not get in such numbers. Figures and thresholds come from DATA alone.
+    #[arg(long, value_name = "FILE")]
+    also: Vec<PathBuf>,
     /// Whether the encoder is fine-tuned; auto keeps that only where held-out mail says that it is better.
     #[arg(long, value_enum)]
     method: Option<Method>,
@@ -86,14 +91,15 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     config.method = args.method.unwrap_or(config.method);
     config.seed = args.seed.unwrap_or(config.seed);
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
-    let data = args.data.read()?.for_training();
+    let data = args.data.read_with(&args.also)?.for_training();
     tell(&data.notes);
     set_threads(args.threads)?;
     let device = args.device.open()?;
     let encoder_path = find_model(&args.encoder);
     let encoder_dir = EncoderDir::open(&encoder_path, &BTreeMap::new())?;
     config.windows.check(encoder_dir.config.max_positions)?;
-    // Minutes of training are lost if the router does not find its encoder afterwards.
+    // Minutes of training are lost if the router cannot be written, or does not find its encoder afterwards.
+    refuse_versions(&args.out)?;
     find_encoder(&args.out, &name_of(&encoder_path))?;
     let encoder = encoder_dir.batch_encoder(DType::F32, &device, None)?;
     let weights = encoder_dir.weights(DType::F32, &device)?;
@@ -130,6 +136,7 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         let memory = remember(&router, &data.examples, &config.email, config.seed, &mut tell)?;
         save_memory(&args.out, &memory)?;
     }
+    record_probes(&args.out, &router)?;
     if let Some(test) = &args.test {
         let judged = args.data.read_test(test)?;
         tell(&judged.notes);
@@ -248,6 +255,7 @@ fn manifest(
             data: name_of(&args.data.path),
             data_sha256: args.data.sha256(examples)?,
             mails: examples.len(),
+            mails_only_trained_on: examples.iter().filter(|example| example.only_trained_on).count(),
             seed: config.seed,
             program: concat!("postroom ", env!("CARGO_PKG_VERSION")).to_owned(),
         },

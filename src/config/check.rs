@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use super::error::Source;
 use super::{Config, ConfigError};
+use crate::otlp::OtlpConfig;
 use crate::telemetry;
 
 /// A value that is out of its range.
@@ -25,14 +26,36 @@ const MAX_MS: u64 = 86_400_000;
 
 pub(super) fn check(config: &Config) -> Result<(), Refusal> {
     let server = &config.server;
+    for origin in &server.cors_origins {
+        let plain = origin == "*"
+            || origin.split_once("://").is_some_and(|(scheme, host)| {
+                !scheme.is_empty() && !host.is_empty() && !host.contains(['/', ' ', '*'])
+            });
+        if !plain {
+            return Err(Refusal {
+                key: "server.cors_origins",
+                given: format!("\"{origin}\""),
+                expected: "scheme://host or scheme://host:port without a path, or *".to_owned(),
+            });
+        }
+    }
     range("server.max_connections", server.max_connections, 1, 1_000_000)?;
     range("server.max_body_bytes", server.max_body_bytes, 1, 1 << 30)?;
     range("server.max_batch_emails", server.max_batch_emails, 1, 10_000)?;
+    range("server.idempotency_keep_ms", server.idempotency_keep_ms, 0, MAX_MS)?;
+    range("server.idempotency_max_answers", server.idempotency_max_answers, 0, 10_000_000)?;
+    range("server.idempotency_max_bytes", server.idempotency_max_bytes, 0, 1 << 34)?;
     range("server.idle_timeout_ms", server.idle_timeout_ms, 1, MAX_MS)?;
+    range("server.head_timeout_ms", server.head_timeout_ms, 1, MAX_MS)?;
+    range("server.write_timeout_ms", server.write_timeout_ms, 1, MAX_MS)?;
     range("server.body_timeout_ms", server.body_timeout_ms, 1, MAX_MS)?;
     range("server.request_timeout_ms", server.request_timeout_ms, 1, MAX_MS)?;
+    range("server.max_request_timeout_ms", server.max_request_timeout_ms, 1, MAX_MS)?;
     range("server.drain_delay_ms", server.drain_delay_ms, 0, MAX_MS)?;
     range("server.drain_timeout_ms", server.drain_timeout_ms, 0, MAX_MS)?;
+
+    range("routers.poll_ms", config.routers.poll_ms, 0, MAX_MS)?;
+    range("routers.canary_share", config.routers.canary_share, 0.0, 1.0)?;
 
     range("model.threads", config.model.threads, 0, 1024)?;
 
@@ -57,7 +80,17 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
         given: format!("\"{}\"", config.telemetry.log),
         expected: format!("a level or directives ({error})"),
     })?;
-    Ok(())
+    otlp(&config.telemetry.otlp)
+}
+
+fn otlp(otlp: &OtlpConfig) -> Result<(), Refusal> {
+    range("telemetry.otlp.timeout_ms", otlp.timeout_ms, 1, MAX_MS)?;
+    range("telemetry.otlp.sampling_ratio", otlp.sampling_ratio, 0.0, 1.0)?;
+    // What was given may hold what lets somebody in: it is not repeated.
+    otlp.check().map_err(|error| {
+        let (key, expected) = error.expected();
+        Refusal { key, given: "not usable".to_owned(), expected: expected.to_owned() }
+    })
 }
 
 fn range<T: PartialOrd + Display + Copy>(key: &'static str, value: T, least: T, most: T) -> Result<(), Refusal> {

@@ -6,7 +6,10 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::error::{Source, nearest};
-use super::{Config, ConfigError, check, environment, schema};
+use super::{Config, ConfigError, check, environment, schema, standard};
+
+/// Settings that let somebody in: what was given is not repeated.
+const SECRET: &str = "telemetry.otlp.headers";
 
 /// The settings so far.
 pub(super) struct Layers {
@@ -22,8 +25,23 @@ impl Layers {
     pub(super) fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let text =
             std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        let layer: Table = text.parse().map_err(|source| ConfigError::Syntax { path: path.to_owned(), source })?;
+        let layer: Table = text.parse().map_err(|mut source: toml::de::Error| {
+            // The error quotes the line that it is about.
+            source.set_input(Some(&masked(&text)));
+            ConfigError::Syntax { path: path.to_owned(), source }
+        })?;
         self.put(layer, &Source::File(path.to_owned()))
+    }
+
+    /// The standard variables of OpenTelemetry.
+    pub(super) fn standard(&mut self, variables: &BTreeMap<String, String>) -> Result<(), ConfigError> {
+        for setting in standard::settings(variables) {
+            let source = Source::Variable(setting.variable.to_owned());
+            let path = ["telemetry", "otlp", setting.key].map(str::to_owned);
+            let layer = self.of_text(&path, &setting.value, &source)?;
+            self.put(layer, &source)?;
+        }
+        Ok(())
     }
 
     pub(super) fn variables(&mut self, variables: &BTreeMap<String, String>) -> Result<(), ConfigError> {
@@ -65,12 +83,16 @@ impl Layers {
             Err(Value::Integer(_)) => text.trim().parse().ok().map(Value::Integer),
             Err(Value::Float(_)) => text.trim().parse().ok().map(Value::Float),
             Err(Value::Boolean(_)) => text.trim().parse().ok().map(Value::Boolean),
+            Err(Value::Array(_)) => {
+                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+                Some(Value::Array(parts.map(|part| Value::String(part.to_owned())).collect()))
+            }
             _ => Some(Value::String(text.to_owned())),
         };
         let value = value.ok_or_else(|| ConfigError::WrongType {
             from: source.clone(),
             key: path.join("."),
-            given: format!("`{text}`"),
+            given: shown(&path.join("."), format!("`{text}`")),
             expected: example.err().map_or("a text", type_name).to_owned(),
         })?;
         let mut layer = Table::new();
@@ -107,14 +129,33 @@ fn merge(into: &mut Table, layer: Table, schema: &Table, section: &str, source: 
             (example, value) => {
                 return Err(ConfigError::WrongType {
                     from: source.clone(),
+                    given: shown(&path, value.to_string()),
                     key: path,
-                    given: value.to_string(),
                     expected: type_name(example).to_owned(),
                 });
             }
         }
     }
     Ok(())
+}
+
+/// A file as an error may quote it: of the same length, with nothing in it that may be a secret.
+fn masked(text: &str) -> String {
+    let mut secret_section = false;
+    let masked = text.split_inclusive('\n').map(|line| {
+        let section = line.trim_start().starts_with('[');
+        secret_section = if section { line.contains("otlp") } else { secret_section };
+        if !section && (secret_section || line.contains("otlp") || line.contains("headers")) {
+            line.bytes().map(|byte| if byte == b'\n' { '\n' } else { '*' }).collect()
+        } else {
+            line.to_owned()
+        }
+    });
+    masked.collect()
+}
+
+fn shown(key: &str, given: String) -> String {
+    if key == SECRET { "not shown".to_owned() } else { given }
 }
 
 fn type_name(example: &Value) -> &'static str {

@@ -1,5 +1,5 @@
 //! All settings, from four places: the defaults, a file, the environment, flags. Later ones win; a name that does not
-//! exist is refused wherever it comes from.
+//! exist is refused wherever it comes from. The standard variables of OpenTelemetry stand right above the defaults.
 //!
 //! Each module owns its own settings; this one only puts them together. `config/default.toml` documents every one.
 //!
@@ -17,18 +17,19 @@ mod environment;
 mod error;
 mod layers;
 mod schema;
+mod standard;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use environment::environment;
+pub use environment::{environment, user};
 pub use error::{ConfigError, Source};
 pub use schema::DEFAULT_TOML;
 
 use crate::inference::DeviceChoice;
-use crate::routing::RoutingConfig;
+use crate::routing::{RoutersConfig, RoutingConfig};
 use crate::server::ServerConfig;
 use crate::telemetry::TelemetryConfig;
 
@@ -40,9 +41,11 @@ pub struct Config {
     pub server: ServerConfig,
     /// The router and where it runs.
     pub model: ModelConfig,
+    /// The routers beside that one.
+    pub routers: RoutersConfig,
     /// How mail becomes a decision.
     pub routing: RoutingConfig,
-    /// The log.
+    /// The log and traces.
     pub telemetry: TelemetryConfig,
 }
 
@@ -80,8 +83,8 @@ pub struct Overrides {
 }
 
 impl Config {
-    /// Reads the settings. `environment` may hold any variables; those that start with `POSTROOM_` are looked at
-    /// ([`environment()`] reads the process's own). `file` wins over the variable `POSTROOM_CONFIG`.
+    /// Reads the settings. `environment` may hold any variables; those that start with `POSTROOM_` are looked at, and of
+    /// those that start with `OTEL_` the ones about traces ([`environment()`] reads the process's own). `file` wins over the variable `POSTROOM_CONFIG`.
     ///
     /// # Errors
     /// [`ConfigError`], naming the setting, where it comes from and what would be valid.
@@ -90,9 +93,10 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
         overrides: &Overrides,
     ) -> Result<Self, ConfigError> {
-        let variables = environment::ours(environment);
+        let variables = environment::known(environment);
         let file = file.map(Path::to_owned).or_else(|| environment::config_file(&variables));
         let mut layers = layers::Layers::new();
+        layers.standard(&variables)?;
         if let Some(path) = file {
             layers.file(&path)?;
         }
@@ -171,6 +175,24 @@ mod tests {
     }
 
     #[test]
+    fn trusted_proxies_are_addresses_and_networks() {
+        let config = load(&[("POSTROOM_SERVER_TRUSTED_PROXIES", "10.0.0.0/8, 2001:db8::7")]).unwrap();
+        let expected = ["10.0.0.0/8", "2001:db8::7/128"];
+        assert!(config.server.trusted_proxies.iter().map(ToString::to_string).eq(expected));
+        let error = with_file("[server]\ntrusted_proxies = [\"10.0.0.1/8\"]\n").unwrap_err().to_string();
+        assert!(error.contains("trusted_proxies") && error.contains("write 10.0.0.0/8"), "{error}");
+    }
+
+    #[test]
+    fn further_routers_are_named_in_a_list() {
+        let config =
+            with_file("[routers]\ncanary = \"a\"\n[[routers.list]]\nname = \"a\"\npath = \"/srv/a\"\n").unwrap();
+        assert_eq!((config.routers.list[0].name.as_str(), config.routers.canary.as_deref()), ("a", Some("a")));
+        let error = with_file("[[routers.list]]\nname = \"a\"\npaht = \"/srv/a\"\n").unwrap_err().to_string();
+        assert!(error.contains("paht"), "{error}");
+    }
+
+    #[test]
     fn an_unknown_key_is_refused_by_name_with_the_valid_ones() {
         let error = with_file("[server]\nprot = 1\n").unwrap_err().to_string();
         assert!(error.contains("`server.prot`") && error.contains("did you mean `port`"), "{error}");
@@ -209,10 +231,35 @@ mod tests {
             ("POSTROOM_MODEL_DEVICE", "gpu"),
             ("POSTROOM_MODEL_THREADS", "-1"),
             ("POSTROOM_TELEMETRY_LOG", "postroom=loud"),
+            ("POSTROOM_TELEMETRY_OTLP_ENDPOINT", "collector:4318"),
+            ("POSTROOM_TELEMETRY_OTLP_HEADERS", "token"),
+            ("POSTROOM_TELEMETRY_OTLP_SAMPLING_RATIO", "2"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
+            ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "soon"),
         ] {
             let error = load(&[(variable, value)]).unwrap_err().to_string();
             assert!(error.contains(variable), "{variable}={value}: {error}");
         }
+    }
+
+    #[test]
+    fn headers_for_the_collector_are_in_no_error_and_no_output() {
+        for text in [
+            "[telemetry.otlp]\nheaders = [\"authorization=quetzal\"]\n",
+            "[telemetry.otlp]\nheaders = \"quetzal\"\n",
+            "[telemetry.otlp]\nheaders = \"authorization=quetzal\n",
+            "[telemetry.otlp]\nheaders = quetzal\n",
+            "[telemetry]\notlp.headers = \"quetzal\n",
+            "[telemetry.otlp]\nheaders = { authorization = \"quetzal\" }\n",
+            "[telemetry.otlp]\nendpoint = \"http://quetzal:quetzal@collector\"\n",
+        ] {
+            let error = with_file(text).unwrap_err();
+            let causes = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            assert!(!format!("{error} {causes} {error:?}").contains("quetzal"), "{error}: {causes}: {error:?}");
+        }
+        let config = load(&[("OTEL_EXPORTER_OTLP_HEADERS", "authorization=quetzal")]).unwrap();
+        let shown = format!("{config:?} {}", toml::to_string(&config).unwrap());
+        assert!(!shown.contains("quetzal") && shown.contains("(not shown)"), "{shown}");
     }
 
     #[test]

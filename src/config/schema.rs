@@ -65,6 +65,13 @@ mod tests {
         // Unset settings are left out when written, so they are set here.
         let mut config = Config::default();
         config.routing.policy.threshold = Some(0.5);
+        config.server.admin_port = Some(9090);
+        (config.server.keys_file, config.server.tls_cert, config.server.tls_key) =
+            (Some("a".into()), Some("b".into()), Some("c".into()));
+        config.telemetry.otlp.certificate = Some("a".into());
+        config.routers.dir = Some("routers".into());
+        config.routers.shadow = Some("next".to_owned());
+        config.routers.canary = Some("next".to_owned());
         assert_eq!(keys(&schema()), keys(&Table::try_from(&config).unwrap()));
         assert!(schema().try_into::<Config>().is_ok());
     }

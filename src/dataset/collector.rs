@@ -86,7 +86,18 @@ impl<'o> Collector<'o> {
         let of_id = || self.options.group_of_id.and_then(|mark| id.split_once(mark)).map(|(group, _)| group.to_owned());
         let group = filled(group).or_else(of_id);
         let decisive = filled(decisive);
-        self.examples.push(Example { id, group, subject, text, html, queue, raw, decisive, place });
+        self.examples.push(Example {
+            id,
+            group,
+            subject,
+            text,
+            html,
+            queue,
+            raw,
+            decisive,
+            only_trained_on: false,
+            place,
+        });
         Ok(())
     }
 

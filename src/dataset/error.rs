@@ -182,6 +182,14 @@ pub enum DatasetError {
         /// Where it starts.
         place: Place,
     },
+    /// A format of labelled mail, given as mail to route.
+    #[error("{} is read as {format}, a format of labelled mail: give a folder of .eml or .mbox files, an mbox, CSV, TSV, JSON or JSONL", path.display())]
+    OnlyLabelled {
+        /// The file.
+        path: PathBuf,
+        /// The format.
+        format: Format,
+    },
     /// An mbox file without a word on where the queue stands.
     #[error(
         "{} is one mbox file: name the header that holds the queue (--label X-Queue), or give a folder with an .mbox file for each queue",

@@ -61,6 +61,8 @@ pub struct Example {
     pub raw: Option<Vec<u8>>,
     /// The words that decide the queue, where the labeller marked them.
     pub decisive: Option<String>,
+    /// Trained on and never judged by: written to teach, not what the inbox gets.
+    pub only_trained_on: bool,
     /// Where it stands.
     pub place: Place,
 }

@@ -148,7 +148,7 @@ impl Keys {
 }
 
 /// Text as it is, numbers and truth values as they are written, null as nothing.
-fn plain(value: &Value, key: &str, place: &Place) -> Result<Option<String>, DatasetError> {
+pub(super) fn plain(value: &Value, key: &str, place: &Place) -> Result<Option<String>, DatasetError> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text.clone())),
@@ -165,7 +165,7 @@ fn list(values: &[Value]) -> String {
 }
 
 /// The parser counts lines within the object; the place counts them in the file.
-fn broken(place: &Place, error: &serde_json::Error) -> DatasetError {
+pub(super) fn broken(place: &Place, error: &serde_json::Error) -> DatasetError {
     let reason = error.to_string();
     let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
     let line = place.line.map(|line| line + error.line().saturating_sub(1));

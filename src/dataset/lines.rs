@@ -40,6 +40,20 @@ impl<'r> Lines<'r> {
     }
 }
 
+impl Lines<'_> {
+    /// Skips what is left of a line that was too long.
+    pub(super) fn skip_rest(&mut self) -> Result<(), DatasetError> {
+        while !self.buffer.ends_with(b"\n") {
+            self.buffer.clear();
+            let mut bounded = Read::take(&mut *self.reader, self.max_bytes as u64);
+            if bounded.read_until(b'\n', &mut self.buffer).map_err(DatasetError::read(&self.file))? == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Skips the byte order mark of UTF-8.
 pub(super) fn skip_mark(reader: &mut dyn BufRead) -> io::Result<()> {
     if without_mark(reader.fill_buf()?).len() < reader.fill_buf()?.len() {
@@ -103,6 +117,18 @@ mod tests {
         let mut lines = Lines { max_bytes: 1000, ..Lines::new(&mut reader, Path::new("f")) };
         assert!(matches!(lines.next(), Err(DatasetError::TooLong { .. })));
         assert!(lines.buffer.capacity() < 4000, "{}", lines.buffer.capacity());
+    }
+
+    #[test]
+    fn the_line_after_one_that_is_too_long_can_be_read() {
+        for text in ["abcdefghijklmnopq\nxy\n", "abcde\nxy", "abcdef\nxy"] {
+            let mut reader = text.as_bytes();
+            let mut lines = Lines { max_bytes: 4, ..Lines::new(&mut reader, Path::new("f")) };
+            assert!(matches!(lines.next(), Err(DatasetError::TooLong { .. })), "{text:?}");
+            lines.skip_rest().unwrap();
+            let (place, line) = lines.next().unwrap().unwrap();
+            assert_eq!((place.line, line), (Some(2), &b"xy"[..]), "{text:?}");
+        }
     }
 
     #[test]

@@ -31,28 +31,39 @@ pub(super) fn messages(
     queue: Option<&str>,
     collector: &mut Collector<'_>,
 ) -> Result<(), DatasetError> {
+    split(reader, path, &mut |message| message.push_to(collector, queue))
+}
+
+/// Cuts a stream into its messages.
+pub(super) fn split<E: From<DatasetError>>(
+    reader: &mut dyn BufRead,
+    path: &Path,
+    take: &mut dyn FnMut(Message) -> Result<(), E>,
+) -> Result<(), E> {
     let mut lines = Lines::new(reader, path);
     let mut open: Option<Message> = None;
     let mut after_blank = true;
     while let Some((place, line)) = lines.next()? {
         if after_blank && line.starts_with(b"From ") {
             if let Some(message) = open.replace(Message::at(place)) {
-                message.push_to(collector, queue)?;
+                take(message)?;
             }
         } else if let Some(message) = &mut open {
             message.add(line);
         } else if !line.is_empty() {
             let reason = "no mbox file: its first line must start with `From `".to_owned();
-            return Err(DatasetError::Broken { place, reason });
+            return Err(DatasetError::Broken { place, reason }.into());
         }
         after_blank = line.is_empty();
     }
-    open.map_or(Ok(()), |message| message.push_to(collector, queue))
+    open.map_or(Ok(()), take)
 }
 
-struct Message {
-    place: Place,
-    bytes: Vec<u8>,
+/// One message.
+pub(super) struct Message {
+    pub(super) place: Place,
+    pub(super) bytes: Vec<u8>,
+    /// Longer than a record may be, and read up to there.
     cut: bool,
 }
 
@@ -88,7 +99,7 @@ pub(super) fn raw(place: Place, bytes: Vec<u8>, queue: Option<&str>, collector: 
 }
 
 /// The value of a message's first header of a name, its lines joined and its encoded words decoded.
-fn header(message: &[u8], name: &str) -> Option<String> {
+pub(super) fn header(message: &[u8], name: &str) -> Option<String> {
     let mut value: Option<Vec<u8>> = None;
     for line in message.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

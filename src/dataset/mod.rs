@@ -37,6 +37,7 @@ mod options;
 mod slim;
 mod survey;
 mod table;
+mod unlabelled;
 
 pub use duplicates::{join, name_conflicts};
 pub use error::DatasetError;
@@ -44,6 +45,7 @@ pub use example::{Example, Place};
 pub use note::{Note, Places};
 pub use options::{ColumnNames, Format, ReadOptions, UnknownFormat};
 pub use survey::survey;
+pub use unlabelled::{TakeMail, Unlabelled, UnlabelledContent, each_unlabelled};
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -109,21 +109,21 @@ pub(super) fn separator_of(first: &[u8]) -> u8 {
 }
 
 /// The rows of a table, one at a time.
-struct Rows<'r> {
+pub(super) struct Rows<'r> {
     csv: csv::Reader<Metered<'r>>,
-    record: ByteRecord,
+    pub(super) record: ByteRecord,
     file: Arc<Path>,
 }
 
 impl<'r> Rows<'r> {
-    fn new(reader: &'r mut dyn BufRead, path: &Path, separator: u8) -> Self {
+    pub(super) fn new(reader: &'r mut dyn BufRead, path: &Path, separator: u8) -> Self {
         let metered = Metered { reader, last: b'\n', ended: false, read: 0, limit: 0 };
         let csv = csv::ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(metered);
         Self { csv, record: ByteRecord::new(), file: Arc::from(path) }
     }
 
     /// Reads a row into `record` and answers where it starts.
-    fn next(&mut self) -> Result<Option<Place>, DatasetError> {
+    pub(super) fn next(&mut self) -> Result<Option<Place>, DatasetError> {
         let next_line = self.csv.position().line() as usize;
         let read = self.csv.get_ref().read;
         self.csv.get_mut().limit = read + MAX_RECORD_BYTES as u64;

@@ -47,7 +47,7 @@ pub struct CleanEmail {
 }
 
 /// What sort of mail this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {
     /// A person wrote to us.
@@ -63,7 +63,7 @@ pub enum MailKind {
 }
 
 /// Why a stretch of the mail is not part of the clean body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CutReason {
     /// An earlier mail, with the line that introduces it.
@@ -127,8 +127,9 @@ pub struct Zone {
 }
 
 /// Something the reader of the answer should know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "MailNote")]
 pub enum Note {
     /// The mail has no text of its own; only the subject can be routed.
     EmptyBody,

@@ -18,6 +18,18 @@ pub enum Reduce {
     Mean,
     /// For each cell the largest; rows no longer sum to 1.
     Max,
+    /// Attention rollout over all layers and heads.
+    Rollout,
+    /// Relevance for a queue over all layers and heads; it has no sign, and rows do not sum to 1.
+    Relevance,
+}
+
+impl Reduce {
+    /// Whether layers are put together as well as heads.
+    #[must_use]
+    pub fn over_layers(self) -> bool {
+        matches!(self, Self::Rollout | Self::Relevance)
+    }
 }
 
 /// What happens to the columns of `[CLS]` and `[SEP]`.
@@ -142,6 +154,18 @@ impl AttentionMap {
             data.extend(ordinary().map(|weight| weight * scale));
         }
         Self { shape: [layers, heads, queries, kept], data }
+    }
+
+    /// Takes out the columns where `special` is true and leaves the others as they are: for maps whose rows sum to nothing in
+    /// particular.
+    #[must_use]
+    pub fn cut(&self, special: &[bool]) -> Self {
+        let [layers, heads, queries, keys] = self.shape;
+        let kept = (0..keys).filter(|&key| !special[key]).count();
+        let ordinary = |row: &[f32]| -> Vec<f32> {
+            row.iter().zip(special).filter(|(_, special)| !**special).map(|(&weight, _)| weight).collect()
+        };
+        Self { shape: [layers, heads, queries, kept], data: self.rows().flat_map(ordinary).collect() }
     }
 
     fn rows(&self) -> impl Iterator<Item = &[f32]> {

@@ -48,6 +48,13 @@ pub fn scaled_dot_product_attention(
     values: &Tensor,
     attention_bias: Option<&Tensor>,
 ) -> Result<AttentionOutput, ModelError> {
+    let weights = attention_weights(queries, keys, attention_bias)?; //          rows sum to 1
+    let context = weights.matmul(values)?; //                                    [..., T_q, d_v]
+    Ok(AttentionOutput { context, weights })
+}
+
+/// `softmax(Q K^T / sqrt(d_k) + bias)`.
+fn attention_weights(queries: &Tensor, keys: &Tensor, attention_bias: Option<&Tensor>) -> Result<Tensor, ModelError> {
     let d_k = queries.dim(D::Minus1)?;
     let scores = queries.matmul(&keys.t()?)?; //                                 [..., T_q, T_k]
     let scores = (scores / (d_k as f64).sqrt())?;
@@ -55,9 +62,7 @@ pub fn scaled_dot_product_attention(
         Some(bias) => scores.broadcast_add(bias)?,
         None => scores,
     };
-    let weights = candle_nn::ops::softmax(&scores, D::Minus1)?; //              rows sum to 1
-    let context = weights.matmul(values)?; //                                    [..., T_q, d_v]
-    Ok(AttentionOutput { context, weights })
+    Ok(candle_nn::ops::softmax(&scores, D::Minus1)?)
 }
 
 /// Rows of queries that the fast path scores at a time: a block is `B x H x 64 x T`, small enough for a CPU cache.
@@ -161,6 +166,49 @@ impl MultiHeadSelfAttention {
             output: Linear::load(d, d, &weights.pp("output.dense"))?,
             n_heads: config.n_heads,
         })
+    }
+
+    /// [`MultiHeadSelfAttention::forward`] without padding, open to questions: `probe` `[B, H, T, T]` is added to the weights (zeros
+    /// whose gradient is that of the weights), `gates` `[B, H, 1, 1]` are multiplied to each head's context.
+    ///
+    /// # Errors
+    /// Where the shapes do not fit.
+    pub fn probed(
+        &self,
+        hidden_states: &Tensor,
+        probe: Option<&Tensor>,
+        gates: Option<&Tensor>,
+    ) -> Result<AttentionOutput, ModelError> {
+        let queries = split_heads(&self.query.forward(hidden_states)?, self.n_heads)?; // [B, H, T, K]
+        let keys = split_heads(&self.key.forward(hidden_states)?, self.n_heads)?; //      [B, H, T, K]
+        let values = split_heads(&self.value.forward(hidden_states)?, self.n_heads)?; //  [B, H, T, K]
+        let weights = attention_weights(&queries, &keys, None)?; //                        [B, H, T, T]
+        let weights = match probe {
+            Some(probe) => (weights + probe)?,
+            None => weights,
+        };
+        let context = weights.matmul(&values)?; //                                         [B, H, T, K]
+        let context = match gates {
+            Some(gates) => context.broadcast_mul(gates)?,
+            None => context,
+        };
+        Ok(AttentionOutput { context: self.output.forward(&merge_heads(&context)?)?, weights })
+    }
+
+    /// Length of what each token hands over through each head, `|(h_j W_V + b_V) W_O|`, `[H, T]` (Kobayashi et al. 2020).
+    ///
+    /// # Errors
+    /// Where `hidden_states` is not `[1, T, D]`.
+    pub fn value_norms(&self, hidden_states: &Tensor) -> Result<Tensor, ModelError> {
+        let values = split_heads(&self.value.forward(hidden_states)?, self.n_heads)?.squeeze(0)?; // [H, T, K]
+        let d_k = values.dim(2)?;
+        let mut norms = Vec::with_capacity(self.n_heads);
+        for head in 0..self.n_heads {
+            let output = self.output.weight().narrow(1, head * d_k, d_k)?; //           [D, K]
+            let handed = values.get(head)?.matmul(&output.t()?)?; //                    [T, D]
+            norms.push(handed.sqr()?.sum(1)?.sqrt()?); //                               [T]
+        }
+        Ok(Tensor::stack(&norms, 0)?)
     }
 
     /// Lets every token look at every other. `hidden_states` `[B, T, D]`; the map is kept only with `keep_weights`.

@@ -3,7 +3,7 @@
 //! On the CPU the packed engine of [`super::cpu`] runs, on other devices the padded [`Encoder`]. Tests hold the two together.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use candle_core::{DType, Device, Tensor};
 
@@ -48,11 +48,26 @@ pub struct BatchEncoder {
 
 enum Kind {
     Cpu {
-        encoder: Box<CpuEncoder>,
+        /// Several encoders may have the same weights, each its own buffers.
+        encoder: Arc<CpuEncoder>,
         /// One caller at a time uses the buffers; serving has only one, the model's thread.
         scratch: Mutex<Scratch>,
     },
     Tensors(Box<Encoder>),
+}
+
+/// The weights of an encoder for the CPU as long as some encoder uses them.
+pub struct SharedWeights {
+    config: EncoderConfig,
+    encoder: Weak<CpuEncoder>,
+}
+
+impl SharedWeights {
+    /// An encoder on these weights with buffers of its own; `None` where nobody uses them any more.
+    #[must_use]
+    pub fn encoder(&self) -> Option<BatchEncoder> {
+        Some(BatchEncoder::of_weights(self.config.clone(), self.encoder.upgrade()?))
+    }
 }
 
 impl BatchEncoder {
@@ -71,9 +86,23 @@ impl BatchEncoder {
             vocab_size: config.vocab_size,
             layer_norm_eps: config.layer_norm_eps,
         };
-        let encoder = Box::new(CpuEncoder::new(&shape, tensor)?);
+        Ok(Self::of_weights(config.clone(), Arc::new(CpuEncoder::new(&shape, tensor)?)))
+    }
+
+    fn of_weights(config: EncoderConfig, encoder: Arc<CpuEncoder>) -> Self {
         let scratch = Mutex::new(Scratch::new(rayon::current_num_threads()));
-        Ok(Self { config: config.clone(), kind: Kind::Cpu { encoder, scratch } })
+        Self { config, kind: Kind::Cpu { encoder, scratch } }
+    }
+
+    /// The weights, for another encoder to use too; `None` where they are tensors.
+    #[must_use]
+    pub fn shared_weights(&self) -> Option<SharedWeights> {
+        match &self.kind {
+            Kind::Cpu { encoder, .. } => {
+                Some(SharedWeights { config: self.config.clone(), encoder: Arc::downgrade(encoder) })
+            }
+            Kind::Tensors(_) => None,
+        }
     }
 
     /// An encoder of tensors, wherever they lie.
@@ -94,6 +123,15 @@ impl BatchEncoder {
         match &self.kind {
             Kind::Cpu { .. } => &Device::Cpu,
             Kind::Tensors(encoder) => encoder.device(),
+        }
+    }
+
+    /// The readable encoder, where that is what runs.
+    #[must_use]
+    pub fn tensors(&self) -> Option<&Encoder> {
+        match &self.kind {
+            Kind::Cpu { .. } => None,
+            Kind::Tensors(encoder) => Some(encoder),
         }
     }
 

@@ -61,6 +61,12 @@ impl Embeddings {
         let (batch, tokens) = input_ids.dims2()?;
         let d_model = self.words.dim(1)?;
         let words = self.words.index_select(&input_ids.flatten_all()?, 0)?.reshape((batch, tokens, d_model))?; //                         [B, T, D]
+        self.place(&words)
+    }
+
+    /// Adds positions and token type to word vectors `[B, T, D]`.
+    fn place(&self, words: &Tensor) -> Result<Tensor, ModelError> {
+        let tokens = words.dim(1)?;
         let positions = self.positions.narrow(0, 0, tokens)?; //            [T, D]
         let token_type = self.token_types.narrow(0, 0, 1)?; //              [1, D]
         let sum = words.broadcast_add(&positions.broadcast_add(&token_type)?)?;
@@ -101,6 +107,31 @@ impl EncoderLayer {
         let x = self.output_norm.forward(&(&x + self.output.forward(&widened)?)?)?; // [B, T, D]
         Ok((x, attended.weights))
     }
+
+    /// [`EncoderLayer::forward`] without padding, with the questions of [`MultiHeadSelfAttention::probed`].
+    fn probed(
+        &self,
+        x: &Tensor,
+        probe: Option<&Tensor>,
+        gates: Option<&Tensor>,
+    ) -> Result<(Tensor, Tensor), ModelError> {
+        let attended = self.attention.probed(x, probe, gates)?; //                    [B, T, D]
+        let x = self.attention_norm.forward(&(x + attended.context)?)?; //            [B, T, D]
+        let widened = gelu(&self.intermediate.forward(&x)?)?; //                      [B, T, F]
+        let x = self.output_norm.forward(&(&x + self.output.forward(&widened)?)?)?; // [B, T, D]
+        Ok((x, attended.weights))
+    }
+}
+
+/// One window's forward pass with everything on its way.
+#[derive(Debug, Clone)]
+pub struct Traced {
+    /// Last hidden states, `[T, D]`.
+    pub hidden_states: Tensor,
+    /// For each layer its map, `[1, H, T, T]`, probes added.
+    pub attentions: Vec<Tensor>,
+    /// For each layer what went into it, `[1, T, D]`.
+    pub inputs: Vec<Tensor>,
 }
 
 /// A BERT-type encoder on candle tensors.
@@ -165,5 +196,65 @@ impl Encoder {
             attentions.push(weights);
         }
         Ok(EncoderOutput { hidden_states: x, attentions })
+    }
+
+    /// The word vectors of one window, `[T, D]`: what the encoder makes of its tokens before positions are added.
+    ///
+    /// # Errors
+    /// [`ModelError::WindowTooLong`], [`ModelError::UnknownToken`].
+    pub fn word_vectors(&self, input_ids: &[u32]) -> Result<Tensor, ModelError> {
+        let Self { config, embeddings, .. } = self;
+        if input_ids.len() > config.max_positions {
+            return Err(ModelError::WindowTooLong { tokens: input_ids.len(), limit: config.max_positions });
+        }
+        if let Some(&id) = input_ids.iter().find(|&&id| id as usize >= config.vocab_size) {
+            return Err(ModelError::UnknownToken { id, vocab_size: config.vocab_size });
+        }
+        Ok(embeddings.words.index_select(&Tensor::new(input_ids, self.device())?, 0)?)
+    }
+
+    /// Runs one window from its word vectors `[T, D]`, which may be a variable. `probes` has one tensor of zeros
+    /// `[1, H, T, T]` for each layer, or none at all; the gradient of a probe is that of the layer's weights.
+    ///
+    /// # Errors
+    /// Where the shapes do not fit.
+    pub fn trace(&self, words: &Tensor, probes: &[Tensor]) -> Result<Traced, ModelError> {
+        let mut x = self.embeddings.place(&words.unsqueeze(0)?)?; //         [1, T, D]
+        let (mut attentions, mut inputs) = (Vec::new(), Vec::new());
+        for (index, layer) in self.layers.iter().enumerate() {
+            let (next, weights) = layer.probed(&x, probes.get(index), None)?;
+            attentions.push(weights);
+            inputs.push(std::mem::replace(&mut x, next));
+        }
+        Ok(Traced { hidden_states: x.squeeze(0)?, attentions, inputs })
+    }
+
+    /// Last hidden states `[heads, T, D]` of a window, each with another head of one layer silenced. `input` `[1, T, D]` is what
+    /// goes into the layer.
+    ///
+    /// # Errors
+    /// Where the layer or a head does not exist.
+    pub fn without_heads(&self, layer: usize, heads: &[usize], input: &Tensor) -> Result<Tensor, ModelError> {
+        let n_heads = self.config.n_heads;
+        let mut gates = vec![1f32; heads.len() * n_heads];
+        for (row, &head) in heads.iter().enumerate() {
+            gates[row * n_heads + head] = 0.0;
+        }
+        let gates = Tensor::from_vec(gates, (heads.len(), n_heads, 1, 1), self.device())?.to_dtype(self.dtype())?;
+        let (_, tokens, width) = input.dims3()?;
+        let mut x = input.broadcast_as((heads.len(), tokens, width))?.contiguous()?;
+        for (index, later) in self.layers.iter().enumerate().skip(layer) {
+            x = later.probed(&x, None, (index == layer).then_some(&gates))?.0;
+        }
+        Ok(x)
+    }
+
+    /// [`MultiHeadSelfAttention::value_norms`] of a layer, `[H, T]`.
+    ///
+    /// # Errors
+    /// Where there is no such layer or the input is not `[1, T, D]`.
+    pub fn value_norms(&self, layer: usize, input: &Tensor) -> Result<Tensor, ModelError> {
+        let layer = self.layers.get(layer).ok_or(ModelError::BadBatch)?;
+        layer.attention.value_norms(input)
     }
 }

@@ -65,6 +65,61 @@ impl Head {
     }
 }
 
+/// The head on all tokens of one mail, on tensors and differentiable.
+#[derive(Debug, Clone)]
+pub struct TokenLogits {
+    /// `[C]`.
+    pub logits: Tensor,
+    /// How much each token counts for each logit, `[T, C]`; columns sum to 1.
+    pub weights: Tensor,
+    /// What each token adds to each logit, `[T, C]`: weight times value; the bias is nobody's.
+    pub contributions: Tensor,
+}
+
+impl Head {
+    /// Logits from the hidden states `[T, D]` of all windows of one mail and the tokens' shares, `[T]`: the readable form of what
+    /// serves. In the type of the hidden states.
+    ///
+    /// # Errors
+    /// Where the shapes do not fit.
+    pub fn of_tokens(&self, hidden_states: &Tensor, shares: &[f32]) -> Result<TokenLogits, ModelError> {
+        let (dtype, device) = (hidden_states.dtype(), hidden_states.device());
+        let (tokens, d_model) = hidden_states.dims2()?;
+        let shares = Tensor::from_slice(shares, (tokens, 1), device)?.to_dtype(dtype)?; //      [T, 1]
+        match self {
+            Self::Attention(pooling) => {
+                let matrix = |values: &[f32]| {
+                    Tensor::from_slice(values, (values.len() / d_model, d_model), device)?.to_dtype(dtype)?.t()
+                };
+                // The logarithm of a share of 0, which a token has that another window counts, must stay finite.
+                let shares = shares.maximum(1e-30)?.log()?;
+                let scores = hidden_states.matmul(&matrix(pooling.query())?)?.broadcast_add(&shares)?; // [T, C]
+                let weights = candle_nn::ops::softmax(&scores, 0)?; //                          [T, C]
+                let values = hidden_states.matmul(&matrix(pooling.weight())?)?; //              [T, C]
+                let contributions = (&weights * values)?;
+                let bias = Tensor::new(pooling.bias(), device)?.to_dtype(dtype)?;
+                Ok(TokenLogits { logits: (contributions.sum(0)? + bias)?, weights, contributions })
+            }
+            Self::Pooled(head) => {
+                let pooled = shares.t()?.matmul(hidden_states)?; //                             [1, D]
+                let logits = head.forward(&pooled)?.squeeze(0)?; //                             [C]
+                let queues = logits.elem_count();
+                let weights = shares.broadcast_as((tokens, queues))?.contiguous()?;
+                let contributions = match &head.transform {
+                    Transform::Normalize => {
+                        let length = pooled.sqr()?.sum_all()?.sqrt()?;
+                        let values = hidden_states.matmul(&head.classifier.weight().to_dtype(dtype)?.t()?)?;
+                        (&weights * values.broadcast_div(&length)?)?
+                    }
+                    // Behind tanh no token has a part of its own.
+                    Transform::Pooler(_) => weights.clone(),
+                };
+                Ok(TokenLogits { logits, weights, contributions })
+            }
+        }
+    }
+}
+
 impl PooledHead {
     /// Pooled vectors `[mails, D]` to logits `[mails, C]`, in f32.
     ///

@@ -30,6 +30,18 @@ impl Linear {
         Self { weight, bias }
     }
 
+    /// `[outputs, inputs]`.
+    #[must_use]
+    pub fn weight(&self) -> &Tensor {
+        &self.weight
+    }
+
+    /// `[outputs]`.
+    #[must_use]
+    pub fn bias(&self) -> &Tensor {
+        &self.bias
+    }
+
     /// `[..., inputs]` to `[..., outputs]`.
     ///
     /// # Errors

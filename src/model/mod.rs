@@ -11,6 +11,7 @@ mod classifier;
 mod config;
 pub mod cpu;
 mod encoder;
+mod gradients;
 mod head;
 mod layers;
 pub mod trainable;
@@ -19,13 +20,14 @@ pub use attention::{
     AttentionOutput, MultiHeadSelfAttention, SelfAttentionOutput, causal_bias, merge_heads, padding_bias,
     scaled_dot_product_attention, split_heads,
 };
-pub use attention_pooling::AttentionPooling;
+pub use attention_pooling::{AttentionPooling, QueueSum};
 pub use batch::PackedBatch;
-pub use batch_encoder::{BatchEncoder, Pooled, Projected, WindowMaps};
-pub use classifier::{Classifier, ClassifierOutput, LogitsAndPooled};
+pub use batch_encoder::{BatchEncoder, Pooled, Projected, SharedWeights, WindowMaps};
+pub use classifier::{Classifier, ClassifierOutput, LogitsAndPooled, WindowPart};
 pub use config::EncoderConfig;
-pub use encoder::{Encoder, EncoderOutput, KeepMaps};
-pub use head::{Head, PooledHead, l2_normalize};
+pub use encoder::{Encoder, EncoderOutput, KeepMaps, Traced};
+pub use gradients::{PooledScore, Score, WindowGradients, WindowPass, pool_score, score_value, times_gradient};
+pub use head::{Head, PooledHead, TokenLogits, l2_normalize};
 pub use layers::{LayerNorm, Linear, gelu};
 
 /// What can go wrong between ids and logits.

@@ -1,11 +1,12 @@
 //! The answer to one mail.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::email::{Cut, CutReason, Language, MailKind};
 
 /// What should happen to the mail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It goes to [`Decision::queue`].
@@ -16,8 +17,20 @@ pub enum Outcome {
     NotForAQueue,
 }
 
+impl Outcome {
+    /// Its name in answers and metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Route => "route",
+            Self::NeedsHuman => "needs_human",
+            Self::NotForAQueue => "not_for_a_queue",
+        }
+    }
+}
+
 /// Why a mail was not routed alone, or what the reader should know about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The confidence is below the threshold for that queue.
@@ -48,8 +61,47 @@ pub enum Reason {
     SeveralIntents,
 }
 
+impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::BelowThreshold,
+        Self::TooShort,
+        Self::EmptyBody,
+        Self::UnsupportedLanguage,
+        Self::AutoReply,
+        Self::Bounce,
+        Self::Unreadable,
+        Self::Truncated,
+        Self::QueueDisabled,
+        Self::SuggestOnly,
+        Self::OutOfScope,
+        Self::SafetyQueue,
+        Self::SeveralIntents,
+    ];
+
+    /// Its name in answers and metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BelowThreshold => "below_threshold",
+            Self::TooShort => "too_short",
+            Self::EmptyBody => "empty_body",
+            Self::UnsupportedLanguage => "unsupported_language",
+            Self::AutoReply => "auto_reply",
+            Self::Bounce => "bounce",
+            Self::Unreadable => "unreadable",
+            Self::Truncated => "truncated",
+            Self::QueueDisabled => "queue_disabled",
+            Self::SuggestOnly => "suggest_only",
+            Self::OutOfScope => "out_of_scope",
+            Self::SafetyQueue => "safety_queue",
+            Self::SeveralIntents => "several_intents",
+        }
+    }
+}
+
 /// A queue by id and name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QueueRef {
     /// Stable id.
     pub id: String,
@@ -58,16 +110,17 @@ pub struct QueueRef {
 }
 
 /// A queue and how likely it is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
     /// Id of the queue.
     pub queue: String,
     /// Calibrated probability that this queue is right, 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: f64,
 }
 
 /// What cleaning found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MailFacts {
     /// Person, automatic, list, forwarded.
     pub kind: MailKind,
@@ -76,8 +129,10 @@ pub struct MailFacts {
     pub kind_evidence: Option<String>,
     /// Language of the text, where it is long enough to say.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub language: Option<&'static str>,
     /// Characters taken out of the body, by reason.
+    #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     pub cut: serde_json::Map<String, serde_json::Value>,
     /// Attachments; none of them was read.
     pub attachments: usize,
@@ -127,7 +182,7 @@ fn name_of(why: CutReason) -> &'static str {
 }
 
 /// How much of the mail the network saw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InputFacts {
     /// Tokens of the whole mail.
     pub tokens_total: usize,
@@ -140,7 +195,7 @@ pub struct InputFacts {
 }
 
 /// Which model answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ModelRef {
     /// Name of the router.
     pub router: String,
@@ -151,7 +206,7 @@ pub struct ModelRef {
 }
 
 /// Where the time went, in microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Timing {
     /// Reading and cleaning the mail.
     pub parse: u64,
@@ -166,7 +221,7 @@ pub struct Timing {
 }
 
 /// The answer to one mail.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Decision {
     /// The caller's id of the mail, or one made here.
     pub id: String,
@@ -175,6 +230,7 @@ pub struct Decision {
     /// The queue that must act; `None` unless the decision is to route.
     pub queue: Option<QueueRef>,
     /// Calibrated probability of the likeliest queue; `None` where the network was not asked.
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
     /// Why not routed alone, and what else to know.
     pub reasons: Vec<Reason>,
@@ -192,4 +248,19 @@ pub struct Decision {
     pub model: ModelRef,
     /// Where the time went.
     pub timing_us: Timing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_metrics_use_the_same_names() {
+        for reason in Reason::ALL {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.name());
+        }
+        for outcome in [Outcome::Route, Outcome::NeedsHuman, Outcome::NotForAQueue] {
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.name());
+        }
+    }
 }

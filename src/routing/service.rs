@@ -1,22 +1,29 @@
 //! The one thing that every front end calls.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use candle_core::Device;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::RoutingError;
 use super::attention::{self, AttentionReply, AttentionRequest};
+use super::beside::Beside;
 use super::decision::{Decision, InputFacts, MailFacts, ModelRef, Timing};
+use super::explain::{
+    self, CompareRequest, ExplainConfig, ExplainRequest, Explanation, HeadsRequest, MailFaithfulness, Method,
+};
 use super::policy::{self, PolicyConfig};
-use crate::artifact::{Router, RouterInfo, word_logits};
+use crate::artifact::{Router, RouterInfo, load_readable_encoder, word_logits};
 use crate::collate::WindowedEmail;
 use crate::email::{CleanEmail, CleanOptions, Fields, Posted, clean};
-use crate::inference::{Engine, Inference, InferenceConfig};
+use crate::inference::{Caller, Depth, Engine, Inference, InferenceConfig, InferenceError, Observer};
 use crate::lexical::Lexical;
-use crate::model::KeepMaps;
+use crate::model::{Encoder, KeepMaps, ModelError};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail};
 
 /// Settings of the service.
@@ -29,6 +36,8 @@ pub struct RoutingConfig {
     pub email: CleanOptions,
     /// Bounds of the model's queue.
     pub inference: InferenceConfig,
+    /// Bounds of explanations.
+    pub explain: ExplainConfig,
 }
 
 /// A mail as a front end hands it over.
@@ -108,8 +117,36 @@ pub(super) struct Prepared {
     tokenize: Duration,
 }
 
+/// What the network said, and the words.
+pub(super) struct Answered {
+    /// Its logits are those of the queues.
+    pub inference: Inference,
+    /// The logits of the network with the words', before those of merged queues were joined.
+    pub sums: Vec<f32>,
+}
+
+impl Prepared {
+    /// How much of the mail the network sees.
+    pub(super) fn input_facts(&self) -> InputFacts {
+        InputFacts {
+            tokens_total: self.encoded.tokens_total,
+            tokens_used: self.encoded.tokens.len(),
+            windows: self.windowed.windows.len(),
+            truncated: self.encoded.truncated(),
+        }
+    }
+
+    /// What the words add to the network's logits, one number for each.
+    pub(super) fn word_logits(&self) -> &[f32] {
+        &self.word_logits
+    }
+}
+
 /// Mail larger than this is read on a thread of its own, so that probes and short mail are answered meanwhile.
 const INLINE_BYTES: usize = 32 * 1024;
+
+/// Large mails that are read at a time: the rest waits, so that a flood of them leaves time to the network.
+const LARGE_AT_A_TIME: usize = 4;
 
 /// Routes mail with one router.
 pub struct RoutingService {
@@ -118,8 +155,21 @@ pub struct RoutingService {
     lexical: Option<Lexical>,
     device: Device,
     engine: Engine,
+    explanations: Semaphore,
+    /// Where the router was read from.
+    path: PathBuf,
+    /// The readable network, read when gradients are first asked for.
+    readable: OnceCell<Arc<Encoder>>,
     config: RoutingConfig,
+    /// Places of large mails that are being read.
+    reading: Arc<Semaphore>,
+    decisions: OnceLock<Arc<DecisionObserver>>,
+    /// Who is asked beside this router.
+    beside: OnceLock<Arc<Beside>>,
 }
+
+/// Told of every decision, on the caller's task: must be quick.
+pub type DecisionObserver = dyn Fn(&Decision) + Send + Sync;
 
 impl RoutingService {
     /// Starts the model's thread for a router.
@@ -130,12 +180,23 @@ impl RoutingService {
         let device = router.classifier.device().clone();
         Ok(Arc::new(Self {
             info: router.info,
+            path: router.path,
+            readable: OnceCell::new(),
             tokenizer: Arc::new(router.tokenizer),
             lexical: router.lexical,
             device,
             engine: Engine::start(router.classifier, config.inference.clone())?,
+            explanations: Semaphore::new(config.explain.max_running.min(Semaphore::MAX_PERMITS)),
             config,
+            reading: Arc::new(Semaphore::new(LARGE_AT_A_TIME)),
+            decisions: OnceLock::new(),
+            beside: OnceLock::new(),
         }))
+    }
+
+    /// Puts a shadow or a canary beside this router. Only the first call counts.
+    pub(super) fn set_beside(&self, beside: Arc<Beside>) {
+        let _ = self.beside.set(beside);
     }
 
     /// The router that answers.
@@ -162,20 +223,74 @@ impl RoutingService {
         self.engine.waiting()
     }
 
+    /// What waits for the model, and the bounds.
+    #[must_use]
+    pub fn depth(&self) -> Depth {
+        self.engine.depth()
+    }
+
+    /// Has what happens in the model's queue told to `observer` from now on. Only the first call counts.
+    pub fn observe(&self, observer: Arc<Observer>) {
+        self.engine.observe(observer);
+    }
+
+    /// Has every decision told to `observer` from now on. Only the first call counts.
+    pub fn observe_decisions(&self, observer: Arc<DecisionObserver>) {
+        // A second observer would count everything twice; it is dropped here.
+        let _ = self.decisions.set(observer);
+    }
+
     /// Takes no more mail and waits until all that was accepted is answered. Blocks.
     pub fn drain(&self) {
         self.engine.join();
     }
 
-    /// Routes one mail.
+    /// Routes one mail of this process's own, which is in no hurry.
+    ///
+    /// # Errors
+    /// As [`RoutingService::route_for`].
+    pub async fn route(self: &Arc<Self>, mail: Mail) -> Result<Decision, RoutingError> {
+        self.route_for(mail, Caller::default()).await
+    }
+
+    /// Routes one mail for a caller: by this router, or by the canary beside it where the mail is among its share.
     ///
     /// # Errors
     /// [`RoutingError::Inference`] where the network could not be asked or failed.
-    pub async fn route(self: &Arc<Self>, mail: Mail) -> Result<Decision, RoutingError> {
+    pub async fn route_for(self: &Arc<Self>, mail: Mail, caller: Caller) -> Result<Decision, RoutingError> {
+        let decision = match self.beside.get() {
+            Some(beside) => beside.decide(self, mail, caller).await?,
+            None => self.decide(mail, caller).await?,
+        };
+        if let Some(observer) = self.decisions.get() {
+            observer(&decision);
+        }
+        Ok(decision)
+    }
+
+    /// The router that made a decision of [`RoutingService::route_for`]: this one, or the canary beside it. `None` where the
+    /// canary has been exchanged since.
+    #[must_use]
+    pub fn decided_by(self: &Arc<Self>, decision: &Decision) -> Option<Arc<Self>> {
+        let version = &decision.model.version;
+        if *version == self.info.version {
+            return Some(Arc::clone(self));
+        }
+        self.beside.get()?.canary_live().filter(|canary| canary.info.version == *version)
+    }
+
+    /// Decides on one mail by this router, whoever stands beside it, and tells no observer.
+    ///
+    /// # Errors
+    /// As [`RoutingService::route_for`].
+    pub async fn decide(self: &Arc<Self>, mail: Mail, caller: Caller) -> Result<Decision, RoutingError> {
         let id = mail.id.clone().unwrap_or_else(new_id);
         let prepared = self.prepare(mail).await?;
-        let inference =
-            if policy::readable(&prepared.encoded) { Some(self.infer(&prepared, KeepMaps::None).await?) } else { None };
+        let inference = if policy::readable(&prepared.encoded) {
+            Some(self.infer(&prepared, KeepMaps::None, caller).await?.inference)
+        } else {
+            None
+        };
         let logits = inference.as_ref().map(|inference| inference.logits.as_slice());
         let Prepared { email, encoded, .. } = &prepared;
         let verdict = policy::decide(&self.info, &self.config.policy, email, encoded, logits);
@@ -189,12 +304,7 @@ impl RoutingService {
             candidates: verdict.candidates,
             candidate_set: verdict.candidate_set,
             mail: MailFacts::of(email),
-            input: InputFacts {
-                tokens_total: encoded.tokens_total,
-                tokens_used: encoded.tokens.len(),
-                windows: prepared.windowed.windows.len(),
-                truncated: encoded.truncated(),
-            },
+            input: prepared.input_facts(),
             timing_us: Timing {
                 parse: micros(prepared.parse),
                 tokenize: micros(prepared.tokenize),
@@ -206,7 +316,7 @@ impl RoutingService {
         })
     }
 
-    /// Attention maps of one mail.
+    /// Attention maps of one mail, for a caller.
     ///
     /// # Errors
     /// [`RoutingError`] for layers, heads or rows that do not exist, maps too large to send, or as [`RoutingService::route`].
@@ -214,35 +324,142 @@ impl RoutingService {
         self: &Arc<Self>,
         mail: Mail,
         request: AttentionRequest,
+        caller: Caller,
     ) -> Result<AttentionReply, RoutingError> {
-        let prepared = self.prepare(mail).await?;
-        if !policy::readable(&prepared.encoded) {
-            return Err(RoutingError::NothingToRead);
+        Box::pin(attention::attend(self, mail, request, caller)).await
+    }
+
+    /// Why one mail is routed as it is.
+    ///
+    /// # Errors
+    /// [`RoutingError`] for queues that do not exist, where too many explanations are being worked on, for mail that is too long
+    /// to be explained, or as [`RoutingService::route`].
+    pub async fn explain(
+        self: &Arc<Self>,
+        mail: Mail,
+        request: &ExplainRequest,
+        caller: Caller,
+    ) -> Result<Explanation, RoutingError> {
+        // Boxed: the future holds all that an explanation goes through, and most callers never ask for one.
+        Box::pin(explain::explain(self, mail, request, caller)).await
+    }
+
+    /// What each attention head does in one mail, as `heads/1`.
+    ///
+    /// # Errors
+    /// As [`RoutingService::explain`].
+    pub async fn heads(
+        self: &Arc<Self>,
+        mail: Mail,
+        request: &HeadsRequest,
+        caller: Caller,
+    ) -> Result<Value, RoutingError> {
+        Box::pin(explain::heads(self, mail, request, caller)).await
+    }
+
+    /// Two mails side by side, as `compare/1`.
+    ///
+    /// # Errors
+    /// As [`RoutingService::explain`].
+    pub async fn compare(
+        self: &Arc<Self>,
+        mails: [Mail; 2],
+        request: CompareRequest,
+        caller: Caller,
+    ) -> Result<Value, RoutingError> {
+        Box::pin(explain::compare(self, mails, request, caller)).await
+    }
+
+    /// How faithful methods are on one mail.
+    ///
+    /// # Errors
+    /// As [`RoutingService::explain`].
+    pub async fn faithfulness(
+        self: &Arc<Self>,
+        mail: Mail,
+        methods: &[Method],
+        seed: u64,
+    ) -> Result<MailFaithfulness, RoutingError> {
+        Box::pin(explain::faithfulness(self, mail, methods, seed)).await
+    }
+
+    /// Logits of the queues, from the lane of the mail that is routed.
+    pub(super) async fn logits(&self, prepared: &Prepared, caller: Caller) -> Result<Vec<f32>, RoutingError> {
+        Ok(self.infer(prepared, KeepMaps::None, caller).await?.inference.logits)
+    }
+
+    /// A turn to explain, given back when it is dropped.
+    pub(super) fn turn_to_explain(&self) -> Result<SemaphorePermit<'_>, RoutingError> {
+        self.explanations.try_acquire().map_err(|_| RoutingError::TooManyExplanations {
+            limit: self.config.explain.max_running,
+            retry_after: self.engine.time_for(self.config.explain.max_tokens / 4),
+        })
+    }
+
+    /// The network that has gradients. On the CPU another one routes, so it is read again, once; `None` where it is the one that
+    /// routes.
+    pub(super) async fn readable_encoder(self: &Arc<Self>) -> Result<Option<Arc<Encoder>>, RoutingError> {
+        if !self.device.is_cpu() {
+            return Ok(None);
         }
-        let plan = attention::plan(&request, &self.info, &prepared)?;
-        let keep = KeepMaps::Layers(plan.layers.clone());
-        let inference = self.infer(&prepared, keep).await?;
-        let this = Arc::clone(self);
-        // Merging words over all heads and writing numbers takes milliseconds: not on a thread that serves others.
-        tokio::task::spawn_blocking(move || attention::reply(&request, &this.info, &prepared, &plan, &inference))
-            .await
-            .map_err(|_| RoutingError::Panicked)?
+        let read = || async {
+            let this = Arc::clone(self);
+            let reading = tokio::task::spawn_blocking(move || load_readable_encoder(&this.path, &this.info));
+            let encoder = reading.await.map_err(|_| RoutingError::Panicked)??;
+            tracing::info!("the network was read once more, for gradients");
+            Ok::<_, RoutingError>(Arc::new(encoder))
+        };
+        Ok(Some(Arc::clone(self.readable.get_or_try_init(read).await?)))
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(super) fn tokenizer(&self) -> &EmailTokenizer {
+        &self.tokenizer
+    }
+
+    /// What the words of a mail add to the network's logits without the tokens for which `removed` is true; an empty list
+    /// removes nothing.
+    pub(super) fn word_logits_without(&self, prepared: &Prepared, removed: &[bool]) -> Vec<f32> {
+        let gone = |position: usize| removed.get(position).copied().unwrap_or(false);
+        let tokens = prepared.encoded.tokens.iter().enumerate();
+        let left = tokens.filter(|(position, _)| !gone(*position)).map(|(_, token)| token.id);
+        let none = || vec![0.0; self.info.groups.n_logits()];
+        self.lexical.as_ref().map_or_else(none, |lexical| lexical.logits_of(left))
     }
 
     /// Asks the network, and adds what the words say.
-    async fn infer(&self, prepared: &Prepared, keep: KeepMaps) -> Result<Inference, RoutingError> {
-        let mut inference = self.engine.run(prepared.windowed.clone(), keep).await?;
-        inference.logits.iter_mut().zip(&prepared.word_logits).for_each(|(logit, word)| *logit += word);
-        inference.logits = self.info.queue_logits(&inference.logits);
-        Ok(inference)
+    pub(super) async fn infer(
+        &self,
+        prepared: &Prepared,
+        keep: KeepMaps,
+        caller: Caller,
+    ) -> Result<Answered, RoutingError> {
+        let mut inference = self.engine.run(prepared.windowed.clone(), keep, caller).await?;
+        let mut sums = std::mem::take(&mut inference.logits);
+        sums.iter_mut().zip(&prepared.word_logits).for_each(|(logit, word)| *logit += word);
+        inference.logits = self.info.queue_logits(&sums);
+        // The network's own numbers are checked where they are made; the words' come on top.
+        if !inference.logits.iter().all(|logit| logit.is_finite()) {
+            return Err(InferenceError::Model(Arc::new(ModelError::NotFinite)).into());
+        }
+        Ok(Answered { inference, sums })
     }
 
-    async fn prepare(self: &Arc<Self>, mail: Mail) -> Result<Prepared, RoutingError> {
+    pub(super) async fn prepare(self: &Arc<Self>, mail: Mail) -> Result<Prepared, RoutingError> {
         if mail.content.bytes() <= INLINE_BYTES {
             return Ok(self.prepare_now(&mail));
         }
+        let place = Arc::clone(&self.reading).acquire_owned().await.expect("the semaphore is never closed");
         let this = Arc::clone(self);
-        tokio::task::spawn_blocking(move || this.prepare_now(&mail)).await.map_err(|_| RoutingError::Panicked)
+        let read = move || {
+            // Held by the thread, since it reads on though the caller leaves.
+            let _place = place;
+            this.prepare_now(&mail)
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|_| RoutingError::Panicked)
     }
 
     fn prepare_now(&self, mail: &Mail) -> Prepared {

@@ -3,79 +3,68 @@
 //! The mail comes as for `/v1/route`. What to show comes as query parameters or, beside a mail in JSON, as fields of the
 //! body: `"layers": "last"`, `"layers": [0, 5]`, `"words": false`.
 
-use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::Uri;
-use serde_json::Value;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
 
-use super::extract::{MediaType, Object, query, read_body, read_mail};
-use super::problem::{Problem, excerpt};
+use super::asker::Asker;
+use super::extract::parameters::{invalid, mail_with_parameters, offsets, one_of, truth};
+use super::extract::{Asked, query};
+use super::problem::Problem;
 use super::state::Handle;
-use crate::explain::{Heads, Layers, Reduce, Rows, Special};
-use crate::routing::AttentionRequest;
-use crate::tokenizer::OffsetUnit;
+use crate::explain::{Dtype, Heads, Layers, Reduce, Rows, Special};
+use crate::routing::{Against, AttentionRequest, MapFormat, Weight};
 
-const PARAMETERS: [&str; 10] =
-    ["layers", "heads", "reduce", "rows", "words", "special", "offsets", "precision", "format", "weight"];
+pub(super) const PARAMETERS: [&str; 14] = [
+    "layers",
+    "heads",
+    "reduce",
+    "rows",
+    "words",
+    "special",
+    "weight",
+    "class",
+    "against",
+    "window",
+    "format",
+    "dtype",
+    "offsets",
+    "precision",
+];
 
-pub(super) async fn attention(State(server): State<Handle>, request: Request) -> Result<Json<Value>, Problem> {
-    let service = server.service()?;
-    let (parts, body) = request.into_parts();
-    let mut asked = of_query(&parts.uri)?;
-    let bytes = read_body(&parts.headers, body, server.config()).await?;
-    let request = read_mail(&MediaType::of(&parts.headers), bytes, &PARAMETERS)?;
-    of_body(request.rest, &mut asked)?;
+pub(super) async fn attention(
+    State(server): State<Handle>,
+    asker: Asker,
+    router: Asked,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (service, mail, asked) = mail_with_parameters(&server, &asker, router, request, &PARAMETERS).await?;
     let mut shown = AttentionRequest::default();
     for (name, value) in &asked {
         set(&mut shown, name, value)?;
     }
-    Ok(Json(service.attend(request.mail, shown).await?.into_json()))
+    let (format, dtype) = (shown.format, shown.dtype.unwrap_or_default());
+    let written = async {
+        let reply = service.attend(mail, shown, asker.caller()).await?;
+        let write = move || reply.file(format, dtype);
+        Ok(tokio::task::spawn_blocking(write).await.map_err(|_| Problem::internal("internal_error"))??)
+    };
+    Ok(respond(format, asker.deadline.within(written).await?))
 }
 
-/// Parameters as names and texts, each once.
-type Parameters = Vec<(&'static str, String)>;
-
-fn of_query(uri: &Uri) -> Result<Parameters, Problem> {
-    let mut asked = Parameters::new();
-    for (name, value) in query::parameters(uri)? {
-        let known = PARAMETERS.into_iter().find(|known| *known == name);
-        let known = known.ok_or_else(|| query::unknown(&name, PARAMETERS.into_iter()))?;
-        add(&mut asked, known, value)?;
+/// Files are handed over to be saved: a page with the words of a stranger must not run as one of ours.
+fn respond(format: MapFormat, file: Vec<u8>) -> Response {
+    const NO_SNIFF: (HeaderName, &str) = (header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    let media_type = (header::CONTENT_TYPE, format.media_type());
+    if format == MapFormat::Json {
+        return ([media_type, NO_SNIFF], file).into_response();
     }
-    Ok(asked)
-}
-
-fn of_body(mut rest: Object, asked: &mut Parameters) -> Result<(), Problem> {
-    for name in PARAMETERS {
-        if let Some(value) = rest.take(name) {
-            add(asked, name, as_text(name, &value)?)?;
-        }
+    let name = format!("attachment; filename=\"attention.{}\"", format.name());
+    let mut response = ([media_type, NO_SNIFF], file).into_response();
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
     }
-    Ok(())
-}
-
-fn add(asked: &mut Parameters, name: &'static str, value: String) -> Result<(), Problem> {
-    if asked.iter().any(|(other, _)| *other == name) {
-        return Err(Problem::unprocessable("repeated_parameter", "a parameter was given twice")
-            .field(name)
-            .remedy("Give it once, in the query or in the body."));
-    }
-    asked.push((name, value));
-    Ok(())
-}
-
-/// `5` and `[0, "2-4"]` mean what they mean in a query.
-fn as_text(name: &str, value: &Value) -> Result<String, Problem> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-        Value::Array(parts) if parts.iter().all(|part| part.is_string() || part.is_u64()) => {
-            let parts: Vec<String> =
-                parts.iter().map(|part| part.as_str().map_or_else(|| part.to_string(), ToOwned::to_owned)).collect();
-            Ok(parts.join(","))
-        }
-        _ => Err(invalid(name, &value.to_string(), &["a text", "a number", "true", "false", "a list of numbers"])),
-    }
+    response
 }
 
 fn set(shown: &mut AttentionRequest, name: &str, text: &str) -> Result<(), Problem> {
@@ -85,42 +74,28 @@ fn set(shown: &mut AttentionRequest, name: &str, text: &str) -> Result<(), Probl
         "heads" => shown.heads = Heads::parse(text).map_err(select)?,
         "rows" => shown.rows = Rows::parse(text).map_err(select)?,
         "reduce" => {
-            let valid = [("none", Reduce::None), ("mean", Reduce::Mean), ("max", Reduce::Max)];
-            shown.reduce = one_of(name, text, &valid, &["rollout", "relevance"])?;
+            use Reduce::{Max, Mean, None, Relevance, Rollout};
+            let valid = [("none", None), ("mean", Mean), ("max", Max), ("rollout", Rollout), ("relevance", Relevance)];
+            shown.reduce = one_of(name, text, &valid)?;
         }
-        "words" => shown.words = one_of(name, text, &[("true", true), ("false", false)], &[])?,
-        "special" => shown.special = one_of(name, text, &[("keep", Special::Keep), ("drop", Special::Drop)], &[])?,
-        "offsets" => {
-            let valid = [("char", OffsetUnit::Char), ("byte", OffsetUnit::Byte), ("utf16", OffsetUnit::Utf16)];
-            shown.offsets = one_of(name, text, &valid, &[])?;
+        "words" => shown.words = truth(name, text)?,
+        "special" => shown.special = one_of(name, text, &[("keep", Special::Keep), ("drop", Special::Drop)])?,
+        "weight" => shown.weight = one_of(name, text, &[("alpha", Weight::Alpha), ("norm", Weight::Norm)])?,
+        "class" => shown.class = Some(text.to_owned()),
+        "against" => shown.against = Against::parse(text),
+        "window" => {
+            shown.window = Some(text.parse().map_err(|_| invalid(name, text, &["the number of a window, from 0"]))?);
         }
+        "format" => shown.format = one_of(name, text, &MapFormat::ALL)?,
+        "dtype" => {
+            shown.dtype = Some(one_of(name, text, &[("f32", Dtype::F32), ("f16", Dtype::F16), ("u8", Dtype::U8)])?);
+        }
+        "offsets" => shown.offsets = offsets(text)?,
         "precision" => {
             let digits = text.parse().ok().filter(|digits| (1..=9).contains(digits));
             shown.precision = digits.ok_or_else(|| invalid(name, text, &["1-9"]))?;
         }
-        "format" => one_of(name, text, &[("json", ())], &["npy", "safetensors", "png", "svg", "html"])?,
-        "weight" => one_of(name, text, &[("alpha", ())], &["norm"])?,
         other => return Err(query::unknown(other, PARAMETERS.into_iter())),
     }
     Ok(())
-}
-
-/// The value of a word. `later` are words that have a meaning, but not in this version.
-fn one_of<T: Copy>(name: &str, text: &str, valid: &[(&str, T)], later: &[&str]) -> Result<T, Problem> {
-    let words: Vec<&str> = valid.iter().map(|(word, _)| *word).collect();
-    match valid.iter().find(|(word, _)| *word == text) {
-        Some((_, value)) => Ok(*value),
-        None if later.contains(&text) => {
-            let detail = format!("{name}={text} is not available in this version, only {}", words.join(", "));
-            Err(Problem::unprocessable("not_available", detail).field(name).given(text).valid(words))
-        }
-        None => Err(invalid(name, text, &words)),
-    }
-}
-
-fn invalid(name: &str, text: &str, valid: &[&str]) -> Problem {
-    Problem::unprocessable("invalid_parameter", format!("`{name}` does not take this value"))
-        .field(name)
-        .given(excerpt(text))
-        .valid(valid)
 }

@@ -6,13 +6,19 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout_at;
 
-use super::extract::{Item, MediaType, decode_json, mail_of_object, parse_json, query, read_body};
+use super::asker::Asker;
+use super::deadline::TIMEOUT;
+use super::extract::{Asked, Item, MediaType, ROUTER, decode_json, mail_of_object, parse_json, query, read_body};
 use super::problem::Problem;
+use super::spans;
 use super::state::Handle;
 use crate::routing::{Decision, Mail, RoutingService};
 
@@ -23,8 +29,9 @@ const NDJSON: &str = "application/x-ndjson";
 const IN_FLIGHT: usize = 32;
 
 /// What became of one mail.
-#[derive(Serialize)]
-struct Outcome {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "BatchOutcome")]
+pub(super) struct Outcome {
     /// Its place in the request, from 0.
     index: usize,
     /// The status that it would have got alone.
@@ -32,19 +39,28 @@ struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Decision>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::server::problem::Members>")]
     problem: Option<Problem>,
 }
 
-pub(super) async fn route_batch(State(server): State<Handle>, request: Request) -> Result<Response, Problem> {
-    let service = server.service()?;
-    query::refuse_all(request.uri())?;
+pub(super) async fn route_batch(
+    State(server): State<Handle>,
+    asker: Asker,
+    asked: Asked,
+    request: Request,
+) -> Result<Response, Problem> {
+    query::refuse_all_but(request.uri(), &[ROUTER])?;
     let (parts, body) = request.into_parts();
     let bytes = read_body(&parts.headers, body, server.config()).await?;
     let media_type = MediaType::of(&parts.headers);
     let lines = media_type.essence == NDJSON;
-    let mails = match media_type.essence.as_str() {
-        JSON => parse_json::<Batch>(&decode_json(&bytes, &media_type)?)?.mails()?,
-        NDJSON => mails_of_lines(&decode_json(&bytes, &media_type)?),
+    let (router, mails) = match media_type.essence.as_str() {
+        JSON => {
+            let mut batch = parse_json::<Batch>(&decode_json(&bytes, &media_type)?)?;
+            asker.deadline.of_body(batch.timeout.take())?;
+            (batch.router.take(), batch.mails()?)
+        }
+        NDJSON => (None, mails_of_lines(&decode_json(&bytes, &media_type)?)),
         _ => return Err(media_type.refuse(&[JSON, NDJSON])),
     };
     let limit = server.config().max_batch_emails;
@@ -55,7 +71,7 @@ pub(super) async fn route_batch(State(server): State<Handle>, request: Request) 
             .given(mails.len())
             .remedy("Send several batches, or raise server.max_batch_emails."));
     }
-    let outcomes = run(service, mails).await;
+    let outcomes = run(&asked.or_named(&server, router)?, mails, &asker).await;
     if lines {
         return Ok(([(header::CONTENT_TYPE, NDJSON)], ndjson(&outcomes)).into_response());
     }
@@ -63,34 +79,38 @@ pub(super) async fn route_batch(State(server): State<Handle>, request: Request) 
     Ok(Json(serde_json::json!({"results": outcomes, "failed": failed})).into_response())
 }
 
-async fn run(service: &Arc<RoutingService>, mails: Vec<Result<Mail, Problem>>) -> Vec<Outcome> {
+async fn run(service: &Arc<RoutingService>, mails: Vec<Result<Mail, Problem>>, asker: &Asker) -> Vec<Outcome> {
     let places = Arc::new(Semaphore::new(IN_FLIGHT));
     let count = mails.len();
     // Dropped with the request, and all that still waits with it.
     let mut tasks = JoinSet::new();
     for (index, mail) in mails.into_iter().enumerate() {
-        let (service, places) = (Arc::clone(service), Arc::clone(&places));
-        tasks.spawn(async move {
+        let (service, places, caller) = (Arc::clone(service), Arc::clone(&places), asker.caller());
+        tasks.spawn(spans::carried(async move {
             let _place = places.acquire().await.expect("the semaphore is never closed");
             let decided = match mail {
-                Ok(mail) => service.route(mail).await.map_err(Problem::from),
+                Ok(mail) => service.route_for(mail, caller).await.map_err(Problem::from),
                 Err(problem) => Err(problem),
             };
             (index, decided)
-        });
+        }));
     }
     let mut decided: Vec<Option<Result<Decision, Problem>>> = Vec::new();
     decided.resize_with(count, || None);
-    while let Some(finished) = tasks.join_next().await {
-        // A task that panicked leaves its place empty.
-        if let Ok((index, result)) = finished {
-            decided[index] = Some(result);
+    let missing = loop {
+        match timeout_at(asker.deadline.at(), tasks.join_next()).await {
+            Ok(Some(Ok((index, result)))) => decided[index] = Some(result),
+            // A task that panicked leaves its place empty.
+            Ok(Some(Err(_))) => {}
+            Ok(None) => break Problem::internal("internal_error"),
+            // What is done by the deadline is told; the rest fails alone.
+            Err(_) => break asker.deadline.timed_out(),
         }
-    }
+    };
     decided
         .into_iter()
         .enumerate()
-        .map(|(index, result)| match result.unwrap_or_else(|| Err(Problem::internal("internal_error"))) {
+        .map(|(index, result)| match result.unwrap_or_else(|| Err(missing.clone())) {
             Ok(decision) => Outcome { index, status: 200, result: Some(decision), problem: None },
             Err(problem) => Outcome { index, status: problem.status(), result: None, problem: Some(problem) },
         })
@@ -110,9 +130,11 @@ fn mail_of_item(item: Item) -> Result<Mail, Problem> {
     mail_of_object(item.object("a mail")?)
 }
 
-/// `{"emails": [...]}`.
+/// `{"emails": [...], "timeout_ms": 2000}`, and `router` where it is not the default one.
 struct Batch {
     emails: Option<Vec<Item>>,
+    timeout: Option<Value>,
+    router: Option<String>,
     unknown: Option<String>,
 }
 
@@ -121,7 +143,7 @@ impl Batch {
         if let Some(name) = self.unknown {
             return Err(Problem::unprocessable("unknown_field", "the body has a field that is not known")
                 .field(super::problem::excerpt(&name))
-                .valid(["emails"]));
+                .valid(["emails", TIMEOUT, ROUTER]));
         }
         let emails = self.emails.ok_or_else(|| {
             Problem::unprocessable("missing_field", "the body has no field `emails`").field("emails").valid(["emails"])
@@ -142,9 +164,18 @@ impl<'de> Deserialize<'de> for Batch {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Batch, A::Error> {
-                let mut batch = Batch { emails: None, unknown: None };
+                let mut batch = Batch { emails: None, timeout: None, router: None, unknown: None };
                 while let Some(name) = map.next_key::<String>()? {
-                    if name != "emails" {
+                    if name == TIMEOUT {
+                        if batch.timeout.replace(map.next_value()?).is_some() {
+                            return Err(A::Error::duplicate_field(TIMEOUT));
+                        }
+                    } else if name == ROUTER {
+                        if batch.router.is_some() {
+                            return Err(A::Error::duplicate_field(ROUTER));
+                        }
+                        batch.router = map.next_value()?;
+                    } else if name != "emails" {
                         batch.unknown.get_or_insert(name);
                         map.next_value::<IgnoredAny>()?;
                     } else if batch.emails.is_some() {

@@ -1,16 +1,18 @@
-//! Around every request: an id, a time limit, a log line without a word of the mail, and a net for panics.
+//! Around every request: an id, a log line without a word of the mail, and a net for panics.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::problem::Problem;
+use super::spans::{Local, ProblemCode, RequestSpan};
 use super::state::Handle;
+use super::trace;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -23,30 +25,71 @@ pub(super) async fn observe(State(server): State<Handle>, request: Request, next
     let method = request.method().clone();
     // The route as declared: a path as sent could hold anything.
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let matched = route.as_ref().map(MatchedPath::as_str);
+    let route = matched.unwrap_or("none");
+    // What probes and monitoring ask every few seconds.
+    let quiet = matches!(route, "/livez" | "/readyz" | "/metrics");
 
-    let limit = server.config().request_timeout();
-    let mut response = match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => timed_out(limit),
+    let span = server.traces().filter(|_| !quiet).map(|traces| {
+        let mut span = RequestSpan::begin(traces, &method, matched, request.headers());
+        span.came_in_at(request.extensions().get::<Local>());
+        span
+    });
+    let exported = span.as_ref().and_then(RequestSpan::trace_id).map(|id| id.to_string());
+    let trace = exported.or_else(|| trace::parent(request.headers()).map(|parent| parent.trace_id.to_owned()));
+
+    let mut underway = Underway::begin(&server, route, &method, started);
+    underway.span = span;
+    let answer = next.run(request);
+    let mut response = match &underway.span {
+        Some(span) => span.around(answer).await,
+        None => answer.await,
     };
+    underway.status = Some(response.status());
+    underway.problem = response.extensions().get().copied();
+    drop(underway);
     response.headers_mut().insert(REQUEST_ID, id.clone());
 
-    let route = route.as_ref().map_or("none", MatchedPath::as_str);
     let (id, status) = (id.to_str().unwrap_or_default(), response.status().as_u16());
     let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-    if matches!(route, "/livez" | "/readyz") {
-        tracing::debug!(%method, route, status, duration_us, request_id = id, "request");
+    if quiet {
+        tracing::debug!(%method, route, status, duration_us, request_id = id, trace_id = trace, "request");
     } else {
-        tracing::info!(%method, route, status, duration_us, request_id = id, "request");
+        tracing::info!(%method, route, status, duration_us, request_id = id, trace_id = trace, "request");
     }
     response
 }
 
-fn timed_out(limit: std::time::Duration) -> Response {
-    Problem::unavailable("timed_out", "the request took too long and was given up", limit / 10)
-        .limit(format!("{} ms", limit.as_millis()))
-        .remedy("Send it again later; shorter mail and fewer requests at a time are answered sooner.")
-        .into_response()
+/// A request that is being answered; counted when dropped, by the client's leaving as well.
+struct Underway<'a> {
+    server: &'a Handle,
+    route: &'a str,
+    method: &'a Method,
+    started: Instant,
+    status: Option<StatusCode>,
+    problem: Option<ProblemCode>,
+    span: Option<RequestSpan>,
+}
+
+impl<'a> Underway<'a> {
+    fn begin(server: &'a Handle, route: &'a str, method: &'a Method, started: Instant) -> Self {
+        server.metrics().http.in_flight.inc();
+        Self { server, route, method, started, status: None, problem: None, span: None }
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        let http = &self.server.metrics().http;
+        http.in_flight.dec();
+        if let Some(span) = &mut self.span {
+            span.end(self.status, self.problem);
+        }
+        http.answered(self.route, self.method, self.status, self.started.elapsed());
+        if self.status.is_none() {
+            tracing::info!(method = %self.method, route = self.route, "the client left before its answer");
+        }
+    }
 }
 
 /// The answer after a handler panicked; where it panicked is in the log.

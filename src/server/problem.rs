@@ -5,29 +5,41 @@ use std::time::Duration;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+
+use super::spans::ProblemCode;
 
 /// One problem. `code` is stable and what programs branch on; the texts are for people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(super) struct Problem(Box<Members>);
 
-/// The members of RFC 9457, and ours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct Members {
+/// An RFC 9457 problem: its members, and ours.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(super) struct Members {
+    /// `urn:postroom:problem:` and the code.
     #[serde(rename = "type")]
     kind: String,
+    /// What the status says.
     title: &'static str,
     #[serde(serialize_with = "as_number")]
+    #[schemars(with = "u16", range(min = 400, max = 599))]
     status: StatusCode,
+    /// What programs branch on; it never changes.
+    #[schemars(regex(pattern = "^[a-z_]+$"))]
     code: &'static str,
+    /// What is wrong, for people.
     detail: String,
     /// The field, parameter or header at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// The bound that was overstepped.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<Value>,
+    /// What was sent, cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
     given: Option<Value>,
     /// What would be accepted instead.
@@ -36,6 +48,7 @@ struct Members {
     /// What the caller can do.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// Seconds after which the request may be sent again, as in `Retry-After`.
     #[serde(rename = "retry_after_s", skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
 }
@@ -71,6 +84,13 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
     }
 
+    /// Another request stands in the way.
+    pub(super) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        let mut problem = Self::new(StatusCode::CONFLICT, code, detail);
+        problem.0.retry_after = Some(1);
+        problem
+    }
+
     pub(super) fn too_large(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, code, detail)
     }
@@ -83,6 +103,19 @@ impl Problem {
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);
         problem.0.retry_after = Some(retry_after.as_secs().max(1));
         problem
+    }
+
+    /// This client sends more than its share.
+    pub(super) fn too_many_requests(code: &'static str, detail: impl Into<String>, retry_after: Duration) -> Self {
+        let mut problem = Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail);
+        problem.0.retry_after = Some(retry_after.as_secs().max(1));
+        problem
+    }
+
+    /// The deadline passed before the answer.
+    pub(super) fn timed_out() -> Self {
+        Self::unavailable("timed_out", "the request took too long and was given up", Duration::from_secs(1))
+            .remedy("Send it again later; shorter mail and fewer requests at a time are answered sooner.")
     }
 
     /// Something of ours failed; the log says what.
@@ -126,6 +159,34 @@ impl Problem {
         self
     }
 
+    /// What is wrong and what to do, for answers in other shapes.
+    pub(super) fn sentence(&self) -> String {
+        match &self.0.remedy {
+            Some(remedy) => format!("{}. {remedy}", self.0.detail),
+            None => self.0.detail.clone(),
+        }
+    }
+
+    /// What programs branch on.
+    pub(super) fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The text that was sent and is at fault.
+    pub(super) fn given_text(&self) -> Option<&str> {
+        self.0.given.as_ref().and_then(Value::as_str)
+    }
+
+    /// The status.
+    pub(super) fn http_status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    /// Seconds after which the request may be sent again.
+    pub(super) fn retry_after_s(&self) -> Option<u64> {
+        self.0.retry_after
+    }
+
     /// The status as a number, for answers that carry several problems.
     pub(super) fn status(&self) -> u16 {
         self.0.status.as_u16()
@@ -134,8 +195,9 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, retry_after) = (self.0.status, self.0.retry_after);
+        let (status, retry_after, code) = (self.0.status, self.0.retry_after, self.0.code);
         let mut response = (status, Json(self)).into_response();
+        response.extensions_mut().insert(ProblemCode(code));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = retry_after {

@@ -17,8 +17,9 @@ use unicode_normalization::char::is_combining_mark;
 use crate::email::CleanEmail;
 
 /// The part of a mail that a token comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "MailField")]
 pub enum Field {
     /// The subject line.
     Subject,
@@ -94,6 +95,8 @@ pub struct EmailTokenizer {
     cls: u32,
     sep: u32,
     unknown: Option<u32>,
+    mask: Option<u32>,
+    padding: Option<u32>,
 }
 
 impl EmailTokenizer {
@@ -112,7 +115,9 @@ impl EmailTokenizer {
             return Err(TokenizerError::Template(around.len()));
         };
         let unknown = inner.token_to_id("[UNK]").or_else(|| inner.token_to_id("<unk>"));
-        Ok(Self { inner, cls, sep, unknown })
+        let mask = inner.token_to_id("[MASK]").or_else(|| inner.token_to_id("<mask>"));
+        let padding = inner.token_to_id("[PAD]").or_else(|| inner.token_to_id("<pad>"));
+        Ok(Self { inner, cls, sep, unknown, mask, padding })
     }
 
     /// Checks that every token has a row in the encoder's embedding table.
@@ -137,6 +142,18 @@ impl EmailTokenizer {
     #[must_use]
     pub fn sep(&self) -> u32 {
         self.sep
+    }
+
+    /// The id that stands for a word that is hidden; not every vocabulary has one.
+    #[must_use]
+    pub fn mask(&self) -> Option<u32> {
+        self.mask
+    }
+
+    /// The id that stands for no word at all; not every vocabulary has one.
+    #[must_use]
+    pub fn padding(&self) -> Option<u32> {
+        self.padding
     }
 
     /// Tokens of the subject and the body, at most `max_tokens` of them kept and all of them counted.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What an offset counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OffsetUnit {
     /// UTF-8 bytes, as Rust and Go count.

@@ -1,9 +1,66 @@
 //! Splits of labelled mail: seeded, stratified by queue, and never through a group.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::dataset::Example;
 use crate::random::SplitMix64;
+
+/// The fold of each mail; `None` where it is only trained on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Folds {
+    of: Vec<Option<usize>>,
+    count: usize,
+}
+
+impl Folds {
+    /// Splits the mail into at most `n_folds`; fewer where there are fewer groups.
+    pub(super) fn new(examples: &[Example], targets: &[usize], n_folds: usize, seed: u64) -> Self {
+        // What nearly repeats a judged mail is held out with it.
+        let of_judged: HashSet<&str> = examples
+            .iter()
+            .filter(|example| !example.only_trained_on)
+            .filter_map(|example| example.group.as_deref())
+            .collect();
+        let judged = |example: &Example| {
+            !example.only_trained_on || example.group.as_deref().is_some_and(|group| of_judged.contains(group))
+        };
+        let places: Vec<usize> = (0..examples.len()).filter(|&mail| judged(&examples[mail])).collect();
+        let subset: Vec<Example> = places.iter().map(|&mail| examples[mail].clone()).collect();
+        let queues: Vec<usize> = places.iter().map(|&mail| targets[mail]).collect();
+        let mut of = vec![None; examples.len()];
+        for (mail, fold) in places.into_iter().zip(split(&subset, &queues, n_folds, seed)) {
+            of[mail] = Some(fold);
+        }
+        let count = of.iter().flatten().max().map_or(0, |last| last + 1);
+        Self { of, count }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The same mail in at most `count` folds: some are joined.
+    pub(super) fn joined(&self, count: usize) -> Self {
+        let count = count.min(self.count).max(1);
+        Self { of: self.of.iter().map(|fold| fold.map(|fold| fold % count)).collect(), count }
+    }
+
+    /// The fold of a mail.
+    pub(super) fn of(&self, mail: usize) -> Option<usize> {
+        self.of[mail]
+    }
+
+    /// The judged mails, ascending, each with its fold.
+    pub(super) fn judged(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.of.iter().enumerate().filter_map(|(mail, fold)| fold.map(|fold| (mail, fold)))
+    }
+
+    /// All mails, those only trained on included.
+    pub(super) fn mails(&self) -> usize {
+        self.of.len()
+    }
+}
 
 /// Fewer groups than this many a fold are dealt out by size alone: so few cannot be matched by queue as well.
 const FEW: usize = 3;
@@ -13,7 +70,7 @@ const FEW: usize = 3;
 /// Few groups (authors, say) go each to the emptiest fold, and with fewer groups than folds there are only as many folds
 /// as groups. Many groups go each to the fold that has the smallest share of their queues so far. Where nothing is grouped,
 /// or all mail is of one group, the mails of each queue are shuffled and dealt out in turn.
-pub(super) fn split(examples: &[Example], targets: &[usize], n_folds: usize, seed: u64) -> Vec<usize> {
+fn split(examples: &[Example], targets: &[usize], n_folds: usize, seed: u64) -> Vec<usize> {
     let mut random = SplitMix64::seeded(seed);
     let mut groups = groups(examples);
     if groups.len() == examples.len() && examples.iter().all(|example| example.group.is_none()) || groups.len() < 2 {
@@ -23,7 +80,7 @@ pub(super) fn split(examples: &[Example], targets: &[usize], n_folds: usize, see
     groups.sort_by_key(|members| std::cmp::Reverse(members.len()));
     let few = groups.len() < FEW * n_folds && examples.iter().all(|example| example.group.is_some());
     let mut fold_of = vec![0; examples.len()];
-    let mut folds = Folds::new(n_folds.min(groups.len()), targets);
+    let mut folds = Deal::new(n_folds.min(groups.len()), targets);
     for members in groups {
         let fold = if few { folds.emptiest() } else { folds.best(&members, targets) };
         folds.add(fold, &members, targets);
@@ -45,7 +102,7 @@ fn deal(targets: &[usize], n_folds: usize, random: &mut SplitMix64) -> Vec<usize
 }
 
 /// What the folds hold so far.
-struct Folds {
+struct Deal {
     sizes: Vec<usize>,
     /// Mails by fold and queue.
     counts: Vec<Vec<usize>>,
@@ -53,7 +110,7 @@ struct Folds {
     totals: Vec<usize>,
 }
 
-impl Folds {
+impl Deal {
     fn new(n_folds: usize, targets: &[usize]) -> Self {
         let n_queues = targets.iter().max().map_or(0, |last| last + 1);
         let mut totals = vec![0; n_queues];
@@ -181,6 +238,17 @@ mod tests {
             let mean = counts.iter().sum::<usize>() as f64 / 5.0;
             assert!(counts.iter().all(|&count| (count as f64 - mean).abs() <= 0.2 * mean), "{counts:?}");
         }
+    }
+
+    #[test]
+    fn mail_that_is_only_trained_on_is_in_no_fold_unless_it_repeats_judged_mail() {
+        let mut examples = examples(&[Some("a"), Some("b"), Some("c"), Some("x"), Some("b")]);
+        examples[3].only_trained_on = true;
+        examples[4].only_trained_on = true;
+        let folds = Folds::new(&examples, &[0, 1, 0, 1, 1], 3, 0);
+        assert_eq!((folds.of(3), folds.of(4)), (None, folds.of(1)));
+        assert_eq!((folds.count(), folds.mails(), folds.judged().count()), (3, 5, 4));
+        assert!(folds.joined(2).judged().all(|(_, fold)| fold < 2));
     }
 
     #[test]

@@ -3,40 +3,41 @@
 use rayon::prelude::*;
 
 use super::design::Row;
+use super::folds::Folds;
 use super::logistic::{Logistic, LogisticConfig, Problem};
 use crate::metrics::{fit_temperature, negative_log_likelihood, softmax};
 
 /// What models of one leg said of mail that they had not seen.
 pub(super) struct HeldOut {
     pub logistic: LogisticConfig,
-    /// One row a mail.
+    /// One row a judged mail.
     pub logits: Vec<Vec<f32>>,
 }
 
 /// Tries each strength of the penalty and keeps the one with the best likelihood, calibrated, on held-out mail.
-pub(super) fn best_held_out<R: Row>(problem: &Problem<'_, R>, folds: &[usize], strengths: &[f64]) -> HeldOut {
+pub(super) fn best_held_out<R: Row>(problem: &Problem<'_, R>, folds: &Folds, strengths: &[f64]) -> HeldOut {
+    let targets: Vec<usize> = folds.judged().map(|(mail, _)| problem.targets[mail]).collect();
     let tried = strengths.iter().map(|&c| {
         let logistic = LogisticConfig { c, ..LogisticConfig::default() };
         let logits = out_of_fold(problem, folds, &logistic);
-        (calibrated_loss(&logits, problem.targets), HeldOut { logistic, logits })
+        (calibrated_loss(&logits, &targets), HeldOut { logistic, logits })
     });
     tried.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best).expect("train() checks that there is one to try")
 }
 
-/// Logits of each mail from a model that was trained on the other folds.
-fn out_of_fold<R: Row>(problem: &Problem<'_, R>, folds: &[usize], config: &LogisticConfig) -> Vec<Vec<f32>> {
+/// Logits of each judged mail from a model that was trained on all but its fold.
+fn out_of_fold<R: Row>(problem: &Problem<'_, R>, folds: &Folds, config: &LogisticConfig) -> Vec<Vec<f32>> {
     let Problem { features, targets, n_queues, width } = *problem;
-    let n_folds = folds.iter().max().map_or(0, |last| last + 1);
-    let models: Vec<Logistic> = (0..n_folds)
+    let models: Vec<Logistic> = (0..folds.count())
         .into_par_iter()
         .map(|fold| {
-            let others = || (0..features.len()).filter(|&mail| folds[mail] != fold);
+            let others = || (0..features.len()).filter(|&mail| folds.of(mail) != Some(fold));
             let rows: Vec<R> = others().map(|mail| features[mail].clone()).collect();
             let labels: Vec<usize> = others().map(|mail| targets[mail]).collect();
             Logistic::fit(&Problem { features: &rows, targets: &labels, n_queues, width }, config)
         })
         .collect();
-    folds.iter().zip(features).map(|(&fold, row)| models[fold].logits(row)).collect()
+    folds.judged().map(|(mail, fold)| models[fold].logits(&features[mail])).collect()
 }
 
 fn calibrated_loss(logits: &[Vec<f32>], targets: &[usize]) -> f64 {

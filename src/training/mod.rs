@@ -32,7 +32,8 @@ use crate::metrics::expected_calibration_error;
 use crate::model::{BatchEncoder, KeepMaps, ModelError};
 use crate::queues::{Queue, QueueError, QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
-use fine_tuning::Material;
+use fine_tuning::{Material, decisive_tokens};
+use folds::Folds;
 use held_out::{Sum, best_held_out, best_sum, judged};
 
 /// How the encoder is used.
@@ -229,6 +230,8 @@ struct Inbox {
     mails: Vec<EncodedEmail>,
     /// Where background may be put into each.
     seams: Vec<Vec<usize>>,
+    /// Which tokens of each decide, where that is marked.
+    decisive: Vec<Vec<bool>>,
 }
 
 impl Inbox {
@@ -237,10 +240,11 @@ impl Inbox {
             let clean = example.clean(&config.email);
             let encoded = tokenizer.encode(&clean, config.windows.max_tokens);
             let seams = sentence_starts(&clean, &encoded);
-            (encoded, seams)
+            let decisive = example.decisive.as_deref().map(|words| decisive_tokens(&clean, &encoded, words));
+            (encoded, (seams, decisive.unwrap_or_default()))
         };
-        let (mails, seams) = examples.iter().map(read).unzip();
-        Self { mails, seams }
+        let (mails, (seams, decisive)) = examples.iter().map(read).unzip();
+        Self { mails, seams, decisive }
     }
 }
 
@@ -269,7 +273,19 @@ pub fn train(
     let d_model = backbone.encoder.config().d_model;
     let encoder = Problem { features: &features, targets: &targets, n_queues: queues.len(), width: d_model };
     let words = Problem { features: &words, targets: &targets, n_queues: queues.len(), width: vocabulary.len() };
-    let folds = folds::split(examples, &targets, config.folds, config.seed);
+    let tunes = match config.method {
+        Method::Frozen => false,
+        Method::Auto if targets.len() < FEWEST_TO_TUNE * queues.len() => {
+            progress.note(&format!(
+                "fewer than {FEWEST_TO_TUNE} mails a queue on average: the encoder stays frozen (--method fine-tuned tunes it)"
+            ));
+            false
+        }
+        Method::Auto | Method::FineTuned => true,
+    };
+    let folds = Folds::new(examples, &targets, config.folds, config.seed);
+    // All legs on the same split: one that was trained on more of the mail would get more weight than it earns.
+    let folds = if tunes { fine_tuning::joined(&folds, &config.fine_tuning) } else { folds };
     let encoder_leg = best_held_out(&encoder, &folds, &config.c);
     let words_leg = best_held_out(&words, &folds, &config.c);
 
@@ -281,6 +297,7 @@ pub fn train(
         windows: &config.windows,
         mails: &inbox.mails,
         seams: &inbox.seams,
+        decisive: &inbox.decisive,
         targets: &targets,
         n_queues: queues.len(),
         background: &fine_tuning::built_in_background(backbone.tokenizer),
@@ -288,32 +305,23 @@ pub fn train(
         seed: config.seed,
         checkpoints,
     };
-    let tuning = match config.method {
-        Method::Frozen => None,
-        Method::Auto if targets.len() < FEWEST_TO_TUNE * queues.len() => {
-            progress.note(&format!(
-                "fewer than {FEWEST_TO_TUNE} mails a queue on average: the encoder stays frozen (--method fine-tuned tunes it)"
-            ));
-            None
-        }
-        Method::Auto | Method::FineTuned => {
-            Some(fine_tuning::held_out(&material, &config.fine_tuning, &folds, progress)?)
-        }
-    };
-    let judged_mails = tuning.as_ref().map_or_else(|| (0..targets.len()).collect(), |tuning| tuning.mails.clone());
+    let tuning =
+        if tunes { Some(fine_tuning::held_out(&material, &config.fine_tuning, &folds, progress)?) } else { None };
+    let all_judged: Vec<usize> = folds.judged().map(|(mail, _)| mail).collect();
+    let judged_mails = tuning.as_ref().map_or(all_judged.as_slice(), |tuning| tuning.mails.as_slice());
+    // Rows of the frozen legs are those of all judged mails; fine-tuning may have judged only some of them.
+    let rows: Vec<usize> = judged_mails.iter().filter_map(|mail| all_judged.binary_search(mail).ok()).collect();
     let legs = Legs {
         tuned: tuning.as_ref().map(|tuning| tuning.logits.as_slice()),
-        frozen: &chosen(&encoder_leg.logits, &judged_mails),
-        words: &chosen(&words_leg.logits, &judged_mails),
-        targets: &chosen(&targets, &judged_mails),
+        frozen: &chosen(&encoder_leg.logits, &rows),
+        words: &chosen(&words_leg.logits, &rows),
+        targets: &chosen(&targets, judged_mails),
     };
     let Verdict { tuned: keep, accuracy_frozen, accuracy_encoder_alone, sum } = legs.judge(config.method);
     let Sum { weight, logits, temperature } = sum;
     let (confidences, correct) = judged(&logits, legs.targets, temperature);
     let (ours, baseline) = (accuracy(&logits, legs.targets), accuracy(legs.words, legs.targets));
-    if ours < baseline {
-        return Err(TrainingError::BelowBaseline { ours, baseline });
-    }
+    refuse_below_baseline(ours, baseline)?;
     let solved = solve(&logits, legs.targets, temperature, &queue_ids, &config.knowing());
 
     let (head, change) = match &tuning {
@@ -352,7 +360,7 @@ pub fn train(
             ece: expected_calibration_error(&confidences, &correct, 15),
             queues: recall_by_queue(&queue_ids, legs.targets, &correct),
         },
-        held_out: held_out_mails(examples, &inbox.mails, &judged_mails, &legs, &logits),
+        held_out: held_out_mails(examples, &inbox.mails, judged_mails, &legs, &logits),
     })
 }
 
@@ -364,6 +372,11 @@ fn check(config: &TrainingConfig) -> Result<(), TrainingError> {
         return Err(TrainingError::Strength(config.c.clone()));
     }
     config.fine_tuning.check().map_err(TrainingError::FineTuning)
+}
+
+/// A router that word counts alone would beat helps nobody, however it was made.
+fn refuse_below_baseline(ours: f64, baseline: f64) -> Result<(), TrainingError> {
+    if ours < baseline { Err(TrainingError::BelowBaseline { ours, baseline }) } else { Ok(()) }
 }
 
 fn scaled_to_one(vector: &[f32]) -> Vec<f32> {
@@ -487,7 +500,8 @@ fn queues_of(examples: &[Example]) -> Result<(Vec<Queue>, Vec<usize>), TrainingE
         examples.iter().map(|example| set.index_of(&slug(&example.queue)).unwrap_or_default()).collect();
     const LEAST: usize = 2;
     for (index, queue) in queues.iter().enumerate() {
-        let mails = targets.iter().filter(|&&target| target == index).count();
+        let judged = examples.iter().zip(&targets).filter(|(example, _)| !example.only_trained_on);
+        let mails = judged.filter(|(_, target)| **target == index).count();
         if mails < LEAST {
             return Err(TrainingError::TooFew { queue: queue.id.clone(), mails, least: LEAST });
         }
@@ -551,6 +565,20 @@ mod tests {
     fn a_queue_with_one_mail_is_refused_with_a_remedy() {
         let error = queues_of(&[example("a"), example("a"), example("b")]).unwrap_err();
         assert!(error.to_string().contains("merge the queue"), "{error}");
+    }
+
+    #[test]
+    fn a_router_below_the_word_counts_is_refused_with_both_figures() {
+        assert!(refuse_below_baseline(0.91, 0.91).is_ok());
+        let error = refuse_below_baseline(0.90, 0.912).unwrap_err().to_string();
+        assert!(error.contains("right for 90.0%, word counts alone for 91.2%: it is not written"), "{error}");
+    }
+
+    #[test]
+    fn a_queue_that_only_written_mail_is_labelled_with_cannot_be_judged() {
+        let taught = |queue| Example { only_trained_on: true, ..example(queue) };
+        let examples = [example("a"), example("a"), example("b"), taught("b"), taught("b")];
+        assert!(matches!(queues_of(&examples), Err(TrainingError::TooFew { mails: 1, .. })));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use hyper::Request;
 use hyper::body::Bytes;
 use postroom::routing::RoutingService;
-use postroom::server::{self, ServerConfig, ServerError};
+use postroom::server::{self, Handle, ServerConfig, ServerError};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,7 +30,9 @@ async fn the_port_is_open_before_the_router_is_loaded() {
 async fn a_router_that_cannot_be_loaded_ends_the_service_with_its_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let load = || Err::<Arc<RoutingService>, _>("no such router");
-    let error = server::run(listener, ServerConfig::default(), load, std::future::pending()).await.unwrap_err();
+    let error = server::run(listener, Handle::new(ServerConfig::default()).unwrap(), load, std::future::pending())
+        .await
+        .unwrap_err();
     assert!(matches!(&error, ServerError::Load(cause) if cause.to_string() == "no such router"), "{error:?}");
 }
 
@@ -40,7 +42,7 @@ async fn a_service_is_ready_after_its_first_forward_and_stops_when_told() {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let load = || Ok::<_, std::io::Error>(fresh_service(postroom::routing::RoutingConfig::default()));
-    let running = tokio::spawn(server::run(listener, ServerConfig::default(), load, async {
+    let running = tokio::spawn(server::run(listener, Handle::new(ServerConfig::default()).unwrap(), load, async {
         let _ = stopped.await;
     }));
     let ready = || send(address, Request::get("/readyz").body(Bytes::new()).unwrap());
@@ -155,14 +157,6 @@ async fn a_connection_that_sends_no_request_is_closed() {
         assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"), "{answer:?}");
     }
     server.answers_good_mail().await;
-}
-
-#[tokio::test]
-async fn a_request_that_takes_too_long_is_given_up() {
-    let config = ServerConfig { request_timeout_ms: 1, ..ServerConfig::default() };
-    let server = TestServer::with(config, Some(shared_service())).await;
-    let reply = server.post("/v1/route", "text/plain", "Where is my order? ".repeat(400)).await;
-    assert_eq!(reply.problem(503, "timed_out")["limit"], "1 ms");
 }
 
 #[tokio::test]

@@ -20,7 +20,8 @@ use postroom::routing::{RoutingConfig, RoutingService};
 use postroom::server::{self, Handle, ServerConfig};
 use postroom::tokenizer::WindowConfig;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -28,14 +29,23 @@ const ENCODER: &str = "minilm-l6-v2";
 
 /// A router on the real encoder whose head is arbitrary: for tests that do not care which queue wins.
 pub(crate) fn router(windows: WindowConfig) -> Router {
+    router_of(windows, 0.3, [0.0; 3])
+}
+
+/// A router whose logits are beyond any number, as a broken training might leave it.
+pub(crate) fn bad_router() -> Router {
+    router_of(WindowConfig::default(), f32::MAX, [f32::MAX, f32::MIN, f32::MAX])
+}
+
+fn router_of(windows: WindowConfig, scale: f32, bias: [f32; 3]) -> Router {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(models.join(ENCODER), folder.path().join(ENCODER)).unwrap();
     let path = folder.path().join("arbitrary");
     let queues = ["refunds", "late-deliveries", "allergy-questions"].map(|id| Queue::new(id, id));
     let d_model = 384;
-    let weight = (0..queues.len() * d_model).map(|index| (index as f32 * 0.7).sin() * 0.3).collect();
-    let head = HeadTensors { d_model, query: Vec::new(), weight, bias: vec![0.0; queues.len()] };
+    let weight = (0..queues.len() * d_model).map(|index| (index as f32 * 0.7).sin() * scale).collect();
+    let head = HeadTensors { d_model, query: Vec::new(), weight, bias: bias.into() };
     let manifest = Manifest {
         schema: ROUTER_SCHEMA.to_owned(),
         name: "arbitrary".to_owned(),
@@ -59,6 +69,11 @@ pub(crate) fn router(windows: WindowConfig) -> Router {
 /// A service of the test's own, which it may drain.
 pub(crate) fn fresh_service(config: RoutingConfig) -> Arc<RoutingService> {
     RoutingService::start(router(WindowConfig::default()), config).unwrap()
+}
+
+/// A service of any router.
+pub(crate) fn service_of(router: Router) -> Arc<RoutingService> {
+    RoutingService::start(router, RoutingConfig::default()).unwrap()
 }
 
 /// The service that tests share; it is never drained.
@@ -88,7 +103,7 @@ impl TestServer {
     pub(crate) async fn with(config: ServerConfig, service: Option<Arc<RoutingService>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let handle = Handle::new(config);
+        let handle = Handle::new(config).unwrap();
         if let Some(service) = service {
             handle.set_ready(service);
         }
@@ -134,7 +149,20 @@ impl TestServer {
 
 /// One request on a connection of its own.
 pub(crate) async fn send(address: SocketAddr, request: Request<Bytes>) -> Reply {
-    let stream = TcpStream::connect(address).await.unwrap();
+    exchange(TcpStream::connect(address).await.unwrap(), request).await
+}
+
+/// One request from another address of this machine: another client.
+pub(crate) async fn send_from(host: &str, address: SocketAddr, request: Request<Bytes>) -> Reply {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(host.parse().unwrap(), 0)).unwrap();
+    exchange(socket.connect(address).await.unwrap(), request).await
+}
+
+pub(crate) async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    request: Request<Bytes>,
+) -> Reply {
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let (mut parts, body) = request.into_parts();

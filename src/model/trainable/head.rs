@@ -45,19 +45,28 @@ impl TrainableHead {
     /// # Errors
     /// Where the batch is not that of the hidden states.
     pub fn forward(&self, hidden_states: &Tensor, batch: &PackedBatch) -> Result<Tensor> {
+        Ok(self.forward_with_weights(hidden_states, batch)?.0)
+    }
+
+    /// The same, with the pooling's weights `[T, C]`.
+    ///
+    /// # Errors
+    /// Where the batch is not that of the hidden states.
+    pub fn forward_with_weights(&self, hidden_states: &Tensor, batch: &PackedBatch) -> Result<(Tensor, Tensor)> {
         let (dtype, device) = (hidden_states.dtype(), hidden_states.device());
         let shares: Vec<f32> = batch.token_weights.iter().map(|share| share.max(1e-30).ln()).collect();
         let shares = Tensor::from_vec(shares, (batch.input_ids.len(), 1), device)?.to_dtype(dtype)?;
         let scores = hidden_states.matmul(&self.query.t()?)?.broadcast_add(&shares)?; //  [T, C]
         let values = hidden_states.matmul(&self.weight.t()?)?; //                         [T, C]
-        let mut logits = Vec::with_capacity(batch.n_mails());
+        let (mut logits, mut all_weights) = (Vec::with_capacity(batch.n_mails()), Vec::with_capacity(batch.n_mails()));
         for mail in 0..batch.n_mails() {
             let tokens = batch.mail_tokens(mail);
             let scores = scores.narrow(0, tokens.start, tokens.len())?;
             let weights = candle_nn::ops::softmax(&scores, 0)?; //                     columns sum to 1
             let values = values.narrow(0, tokens.start, tokens.len())?;
-            logits.push((weights * values)?.sum_keepdim(0)?); //                       [1, C]
+            logits.push((&weights * values)?.sum_keepdim(0)?); //                      [1, C]
+            all_weights.push(weights);
         }
-        Tensor::cat(&logits, 0)?.broadcast_add(&self.bias)
+        Ok((Tensor::cat(&logits, 0)?.broadcast_add(&self.bias)?, Tensor::cat(&all_weights, 0)?))
     }
 }

@@ -136,18 +136,27 @@ fn packed(net: &Net, adaptation: Adaptation) -> (PackedNetwork, Vec<Vec<f32>>) {
 #[test]
 fn the_packed_network_has_the_loss_and_the_gradients_of_the_readable_one() {
     let targets = [Some(0), None, Some(1)];
+    // Of the first mail one token decides; of the second some, but it is for nobody; of the third none is marked.
+    let decisive = [1, 4, 5, 12].iter().fold([false; 16], |mut marks, &token| {
+        marks[token] = true;
+        marks
+    });
     for adaptation in [Adaptation::Full, LORA] {
         for rate in [0.0, 0.3] {
             let net = Net::new(adaptation, DType::F64);
             let mut dropout = Dropout::new(rate, 9);
             let hidden_states = net.encoder.forward(&batch(), Some(&mut dropout)).unwrap();
-            let logits = net.head.forward(&hidden_states, &batch()).unwrap();
-            let objective = Objective { targets: &targets, label_smoothing: 0.1, scale: 0.5 };
-            let wanted: Vec<f64> = objective.wanted(QUEUES).into_iter().map(f64::from).collect();
+            let (logits, weights) = net.head.forward_with_weights(&hidden_states, &batch()).unwrap();
+            let objective = Objective {
+                targets: &targets,
+                label_smoothing: 0.1,
+                decisive: &decisive,
+                evidence: if rate > 0.0 { 0.7 } else { 0.0 },
+                scale: 0.5,
+            };
+            let wanted = objective.wanted(QUEUES);
             assert!((wanted[0] - (0.9 + 0.1 / 3.0)).abs() < 1e-6 && (wanted[3] - 1.0 / 3.0).abs() < 1e-6);
-            let wanted = Tensor::from_vec(wanted, (3, QUEUES), &Device::Cpu).unwrap();
-            let log = candle_nn::ops::log_softmax(&logits, 1).unwrap();
-            let loss = ((log * wanted).unwrap().sum_all().unwrap() * -0.5).unwrap();
+            let loss = objective.loss(&logits, &weights, &batch()).unwrap();
             let store = loss.backward().unwrap();
 
             let (mut network, values) = packed(&net, adaptation);

@@ -9,7 +9,7 @@ use super::{Item, MediaType, Object, decode_json, parse_json};
 use crate::routing::{Mail, MailContent, MailFields};
 
 /// Fields of a mail in JSON.
-const MAIL_FIELDS: [&str; 6] = ["subject", "text", "html", "from", "id", "headers"];
+pub(in crate::server) const MAIL_FIELDS: [&str; 6] = ["subject", "text", "html", "from", "id", "headers"];
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";

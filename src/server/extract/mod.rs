@@ -5,10 +5,15 @@ mod body;
 mod json;
 mod mail;
 mod media_type;
+pub(super) mod parameters;
 pub(super) mod query;
+mod router;
 mod surrogates;
 
 pub(super) use body::read_body;
 pub(super) use json::{Item, Object, decode_json, parse_json};
+#[cfg(test)]
+pub(super) use mail::MAIL_FIELDS;
 pub(super) use mail::{mail_of_object, read_mail};
 pub(super) use media_type::MediaType;
+pub(super) use router::{Asked, ROUTER, live};

@@ -27,31 +27,43 @@ impl Background {
 
     /// A mail of up to `most` sentences about nothing.
     pub(super) fn mail(&self, most: usize, random: &mut SplitMix64) -> EncodedEmail {
-        self.insert(&EncodedEmail::default(), &[0], most, random)
+        self.insert((&EncodedEmail::default(), &[]), &[0], most, random).0
     }
 
-    /// The mail with up to `most` sentences put in at its seams; places and words of the new tokens mean nothing.
+    /// The mail with up to `most` sentences put in at its seams, and which of its tokens decide; places and words of the new
+    /// tokens mean nothing.
     pub(super) fn insert(
         &self,
-        mail: &EncodedEmail,
+        (mail, decisive): (&EncodedEmail, &[bool]),
         seams: &[usize],
         most: usize,
         random: &mut SplitMix64,
-    ) -> EncodedEmail {
+    ) -> (EncodedEmail, Vec<bool>) {
         if self.sentences.is_empty() || seams.is_empty() || most == 0 {
-            return mail.clone();
+            return (mail.clone(), decisive.to_vec());
         }
-        let mut places: Vec<usize> = (0..1 + random.below(most)).map(|_| seams[random.below(seams.len())]).collect();
+        let count = 1 + random.below(most);
+        // Half of the time all of them go to one seam: a long run before the first word or after the last, which people do
+        // write and which places drawn one by one would hardly ever make.
+        let one_seam = (random.uniform() < 0.5).then(|| seams[random.below(seams.len())]);
+        let mut places: Vec<usize> =
+            (0..count).map(|_| one_seam.unwrap_or_else(|| seams[random.below(seams.len())])).collect();
         places.sort_unstable();
         let mut tokens = Vec::with_capacity(mail.tokens.len() + 16 * places.len());
+        let mut marks = Vec::with_capacity(tokens.capacity());
         let mut from = 0;
         for place in places {
             tokens.extend_from_slice(&mail.tokens[from..place]);
+            marks.extend_from_slice(decisive.get(from..place).unwrap_or_default());
             tokens.extend_from_slice(&self.sentences[random.below(self.sentences.len())]);
+            if !decisive.is_empty() {
+                marks.resize(tokens.len(), false);
+            }
             from = place;
         }
         tokens.extend_from_slice(&mail.tokens[from..]);
-        EncodedEmail { tokens_total: tokens.len(), tokens }
+        marks.extend_from_slice(decisive.get(from..).unwrap_or_default());
+        (EncodedEmail { tokens_total: tokens.len(), tokens }, marks)
     }
 }
 
@@ -91,7 +103,10 @@ mod tests {
         let mail = tokens(&[1, 2, 3, 4]);
         let mut random = SplitMix64::seeded(1);
         for _ in 0..50 {
-            let longer = background.insert(&mail, &[0, 2, 4], 5, &mut random);
+            let decisive = [false, false, true, false];
+            let (longer, marks) = background.insert((&mail, &decisive), &[0, 2, 4], 5, &mut random);
+            let marked = longer.tokens.iter().zip(&marks).filter(|(_, decides)| **decides).map(|(token, _)| token.id);
+            assert_eq!((marked.collect::<Vec<u32>>(), marks.len()), (vec![3], longer.tokens.len()));
             let ids: Vec<u32> = longer.tokens.iter().map(|token| token.id).collect();
             let own: Vec<u32> = ids.iter().copied().filter(|&id| id < 10).collect();
             assert_eq!(own, [1, 2, 3, 4]);
@@ -100,6 +115,24 @@ mod tests {
             assert!(joined, "{ids:?}");
             assert!(ids.iter().enumerate().all(|(at, &id)| id != 90 || ids[at + 1] == 91));
         }
+    }
+
+    #[test]
+    fn half_of_the_mails_get_all_sentences_at_one_seam() {
+        let background = Background::new([tokens(&[90])]);
+        let mail = tokens(&[1, 2, 3]);
+        let mut random = SplitMix64::seeded(1);
+        let together = |longer: &EncodedEmail| {
+            let own: Vec<usize> = (0..longer.tokens.len()).filter(|&at| longer.tokens[at].id < 10).collect();
+            let gaps = own.windows(2).filter(|pair| pair[1] - pair[0] > 1).count();
+            gaps + usize::from(own[0] > 0) + usize::from(own[2] + 1 < longer.tokens.len()) == 1
+        };
+        let count = (0..400)
+            .map(|_| background.insert((&mail, &[]), &[0, 1, 2, 3], 20, &mut random).0)
+            .filter(|longer| together(longer))
+            .count();
+        // Places drawn one by one fall together now and then, too.
+        assert!((180..260).contains(&count), "{count}");
     }
 
     #[test]
@@ -113,7 +146,7 @@ mod tests {
     fn without_sentences_or_seams_a_mail_stays() {
         let mail = tokens(&[1, 2]);
         let mut random = SplitMix64::seeded(1);
-        assert_eq!(Background::default().insert(&mail, &[0], 5, &mut random), mail);
-        assert_eq!(Background::new([tokens(&[9])]).insert(&mail, &[], 5, &mut random), mail);
+        assert_eq!(Background::default().insert((&mail, &[]), &[0], 5, &mut random).0, mail);
+        assert_eq!(Background::new([tokens(&[9])]).insert((&mail, &[]), &[], 5, &mut random).0, mail);
     }
 }

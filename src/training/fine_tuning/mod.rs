@@ -7,12 +7,14 @@
 mod adamw;
 mod background;
 mod checkpoint;
+mod evidence;
 mod network;
 mod run;
 mod sampler;
 
 pub use background::{Background, sentence_starts};
 pub use checkpoint::CheckpointError;
+pub(super) use evidence::decisive_tokens;
 pub use network::Head;
 
 use std::path::Path;
@@ -21,6 +23,7 @@ use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
 use super::Progress;
+use super::folds::Folds;
 use crate::email::{CleanOptions, Fields, Posted, clean};
 use crate::metrics::{fit_temperature, negative_log_likelihood};
 use crate::model::EncoderConfig;
@@ -86,6 +89,9 @@ pub struct FineTuningConfig {
     pub background_sentences: usize,
     /// Mails made of such sentences alone, as a share of all mails; they are for nobody, and no queue should be sure of them.
     pub background_mails: f64,
+    /// Weight of the loss that asks a queue to look at the words which the labeller marked as deciding (the column `decisive`), so
+    /// that its reasons are ours; 0 leaves the marks unused.
+    pub evidence: f64,
     /// Parts for held-out figures; each part costs a whole training.
     pub folds: usize,
     /// With more mails than this only one part is judged: enough for the figures, and two trainings instead of many.
@@ -111,6 +117,7 @@ impl Default for FineTuningConfig {
             background: 0.3,
             background_sentences: 20,
             background_mails: 0.05,
+            evidence: 0.3,
             folds: 3,
             one_fold_from: 4000,
         }
@@ -151,6 +158,9 @@ impl FineTuningConfig {
                 return Err(format!("{name} must be from 0 to 1, not {value}"));
             }
         }
+        if !(self.evidence.is_finite() && self.evidence >= 0.0) {
+            return Err(format!("evidence must be at least 0, not {}", self.evidence));
+        }
         count("rank", self.rank, 1)?;
         count("epochs", self.epochs, 1)?;
         count("batch", self.batch, 1)?;
@@ -168,6 +178,8 @@ pub(super) struct Material<'a> {
     pub mails: &'a [EncodedEmail],
     /// Where a sentence may be put into each mail, as token positions.
     pub seams: &'a [Vec<usize>],
+    /// Which tokens of each mail decide; empty for a mail without marks.
+    pub decisive: &'a [Vec<bool>],
     pub targets: &'a [usize],
     pub n_queues: usize,
     pub background: &'a Background,
@@ -218,26 +230,28 @@ pub(super) fn built_in_background(tokenizer: &EmailTokenizer) -> Background {
     Background::new(include_str!("background.txt").lines().map(sentence))
 }
 
-/// Trains once for each fold and judges the mail that it held out; of very much mail one fold is enough to judge by.
-/// `folds` gives the fold of each mail.
+/// Each fold costs a training, so the folds of the heads are joined into fewer. Of very much mail only the first is judged,
+/// and the others stay as they are.
+pub(super) fn joined(folds: &Folds, config: &FineTuningConfig) -> Folds {
+    if folds.mails() > config.one_fold_from { folds.clone() } else { folds.joined(config.folds) }
+}
+
+/// Trains once for each of the [`joined`] folds and judges the mail that it held out; of very much mail one fold is enough to
+/// judge by.
 pub(super) fn held_out(
     material: &Material<'_>,
     config: &FineTuningConfig,
-    folds: &[usize],
+    folds: &Folds,
     progress: &mut dyn Progress,
 ) -> Result<HeldOutTuning, super::TrainingError> {
-    let most = folds.iter().max().map_or(0, |last| last + 1);
-    let many = folds.len() > config.one_fold_from;
-    // Each fold costs a training, so the folds of the heads are joined into fewer.
-    let n_folds = if many { most } else { most.min(config.folds) };
-    let judged_folds = if many { 1 } else { n_folds };
-    let fold_of = |mail: usize| folds[mail] % n_folds.max(1);
-    let mails: Vec<usize> = (0..folds.len()).filter(|&mail| fold_of(mail) < judged_folds).collect();
+    let judged_folds = if folds.mails() > config.one_fold_from { 1 } else { folds.count() };
+    let mails: Vec<usize> = folds.judged().filter(|&(_, fold)| fold < judged_folds).map(|(mail, _)| mail).collect();
     let first_judged = config.epochs / 2 + 1;
-    let mut by_epoch = vec![vec![Vec::new(); folds.len()]; config.epochs + 1 - first_judged];
+    let mut by_epoch = vec![vec![Vec::new(); folds.mails()]; config.epochs + 1 - first_judged];
     for fold in 0..judged_folds {
-        let part =
-            |inside: bool| (0..folds.len()).filter(|&mail| (fold_of(mail) == fold) == inside).collect::<Vec<_>>();
+        let part = |inside: bool| {
+            (0..folds.mails()).filter(|&mail| (folds.of(mail) == Some(fold)) == inside).collect::<Vec<_>>()
+        };
         let (held_out, rest) = (part(true), part(false));
         let run = Run { name: format!("fold-{fold}"), material, config, mails: &rest, judged: &held_out };
         progress.stage(&format!("fine-tuning, part {} of {}", fold + 1, judged_folds + 1));

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Tensor};
-use candle_nn::ops::log_softmax;
 
 use super::{Depth, FineTuningConfig, Material};
 use crate::artifact::{EncoderChange, StoredTensor};
@@ -89,7 +88,7 @@ impl Network {
         self.parameters.iter().enumerate().map(kind)
     }
 
-    /// Adds the gradients of the smoothed cross entropy.
+    /// Adds the gradients of the objective.
     pub(super) fn loss(
         &mut self,
         values: &[Vec<f32>],
@@ -110,7 +109,7 @@ impl Network {
             Engine::Packed(network) => network.logits(values, batch),
             Engine::Tensors(network) => {
                 network.set(values)?;
-                flat(&network.forward(batch, None)?)
+                flat(&network.head.forward(&network.encoder.forward(batch, None)?, batch)?)
             }
         }
     }
@@ -140,10 +139,6 @@ impl Tensors {
         Ok(())
     }
 
-    fn forward(&self, batch: &PackedBatch, dropout: Option<&mut Dropout>) -> Result<Tensor, ModelError> {
-        Ok(self.head.forward(&self.encoder.forward(batch, dropout)?, batch)?)
-    }
-
     fn loss(
         &self,
         values: &[Vec<f32>],
@@ -153,10 +148,9 @@ impl Tensors {
         gradients: &mut Gradients,
     ) -> Result<(), ModelError> {
         self.set(values)?;
-        let logits = self.forward(batch, Some(dropout))?;
-        let (mails, queues) = logits.dims2()?;
-        let wanted = Tensor::from_vec(objective.wanted(queues), (mails, queues), logits.device())?;
-        let loss = ((log_softmax(&logits, 1)? * wanted)?.sum_all()? * -f64::from(objective.scale))?;
+        let hidden_states = self.encoder.forward(batch, Some(dropout))?;
+        let (logits, weights) = self.head.forward_with_weights(&hidden_states, batch)?;
+        let loss = objective.loss(&logits, &weights, batch)?;
         let store = loss.backward()?;
         for (sum, parameter) in gradients.sums_mut().iter_mut().zip(&self.parameters) {
             if let Some(gradient) = store.get(&parameter.var) {

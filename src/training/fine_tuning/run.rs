@@ -90,6 +90,7 @@ impl Run<'_> {
         for &mail in self.mails.iter().chain(self.judged) {
             hash.update(self.material.targets[mail].to_le_bytes());
             self.material.mails[mail].tokens.iter().for_each(|token| hash.update(token.id.to_le_bytes()));
+            self.material.decisive[mail].iter().for_each(|&decides| hash.update([u8::from(decides)]));
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -104,15 +105,19 @@ impl Run<'_> {
         let steps = order.len().div_ceil(self.config.batch) * self.config.epochs;
         let mut gradients = Gradients::zeros(state.values.iter().map(Vec::len));
         for chosen in order.chunks(self.config.batch) {
-            let mails: Vec<WindowedEmail> = chosen.iter().map(|&mail| self.changed(mail, &mut random)).collect();
+            let (mails, marks): (Vec<WindowedEmail>, Vec<Vec<bool>>) =
+                chosen.iter().map(|&mail| self.changed(mail, &mut random)).unzip();
             gradients.clear();
             for part in batches(&mails, TOKENS_AT_ONCE) {
                 let batch = pack(part.iter().map(|&place| &mails[place]));
                 let wanted: Vec<Option<usize>> =
                     part.iter().map(|&place| chosen[place].map(|mail| targets[mail])).collect();
+                let decisive: Vec<bool> = part.iter().flat_map(|&place| mails[place].marked(&marks[place])).collect();
                 let objective = Objective {
                     targets: &wanted,
                     label_smoothing: self.config.label_smoothing as f32,
+                    decisive: &decisive,
+                    evidence: if self.config.pooling == TokenPooling::Mean { 0.0 } else { self.config.evidence as f32 },
                     scale: 1.0 / chosen.len() as f32,
                 };
                 network.loss(&state.values, &batch, &objective, &mut dropout, &mut gradients)?;
@@ -182,16 +187,18 @@ impl Run<'_> {
         WindowedEmail::new(mail, self.material.tokenizer, self.material.windows, Pooling::Mean)
     }
 
-    /// A mail as training sees it: some get background put in; `None` stands for one of background alone.
-    fn changed(&self, mail: Option<usize>, random: &mut SplitMix64) -> WindowedEmail {
-        let Material { mails, seams, background, .. } = self.material;
+    /// A mail as training sees it, and which of its tokens decide: some get background put in; `None` stands for one of background
+    /// alone.
+    fn changed(&self, mail: Option<usize>, random: &mut SplitMix64) -> (WindowedEmail, Vec<bool>) {
+        let Material { mails, seams, decisive, background, .. } = self.material;
         let most = self.config.background_sentences;
         match mail {
-            None => self.windowed(&background.mail(most, random)),
+            None => (self.windowed(&background.mail(most, random)), Vec::new()),
             Some(mail) if random.uniform() < self.config.background => {
-                self.windowed(&background.insert(&mails[mail], &seams[mail], most, random))
+                let (changed, marks) = background.insert((&mails[mail], &decisive[mail]), &seams[mail], most, random);
+                (self.windowed(&changed), marks)
             }
-            Some(mail) => self.windowed(&mails[mail]),
+            Some(mail) => (self.windowed(&mails[mail]), decisive[mail].clone()),
         }
     }
 }

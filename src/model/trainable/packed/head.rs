@@ -1,7 +1,7 @@
 //! The head with attention pooling on slices, from hidden states to the loss and back.
 
 use super::matmul::{Matrix, Target, matmul};
-use super::{Gradients, Slot, Tensors};
+use super::{Gradients, LEAST_EVIDENCE, Objective, Slot, Tensors};
 use crate::model::PackedBatch;
 
 /// Where the head's tensors are; see [`crate::model::trainable::TrainableHead`] for the formula.
@@ -50,14 +50,49 @@ impl Head {
         Pooled { weights, values, logits }
     }
 
-    /// Adds the gradients of the head's tensors and returns that of the hidden states. `upstream` `[mails, C]`.
+    /// The loss by evidence of [`Objective`], not yet scaled, and the scaled gradients of the pooling's scores, as pairs of cell
+    /// and slope: with `M` the weight on the deciding tokens, `d(-ln M) / d score_t = a_t - [t decides] a_t / M`.
+    pub(super) fn evidence_loss(
+        &self,
+        pooled: &Pooled,
+        batch: &PackedBatch,
+        objective: &Objective<'_>,
+    ) -> (f32, Vec<(usize, f32)>) {
+        let (mut loss, mut slopes) = (0.0, Vec::new());
+        if objective.decisive.is_empty() || objective.evidence == 0.0 {
+            return (loss, slopes);
+        }
+        for (mail, target) in objective.targets.iter().enumerate() {
+            let Some(queue) = *target else { continue };
+            let weights = || {
+                batch.mail_tokens(mail).map(|token| {
+                    let cell = token * self.n_queues + queue;
+                    (cell, pooled.weights[cell], objective.decisive[token])
+                })
+            };
+            let on_evidence: f32 = weights().filter(|&(.., decides)| decides).map(|(_, weight, _)| weight).sum();
+            // Nobody marked a token of this mail, or only such as another window counts.
+            if on_evidence < LEAST_EVIDENCE {
+                continue;
+            }
+            loss -= objective.evidence * on_evidence.ln();
+            let scale = objective.evidence * objective.scale;
+            slopes.extend(weights().map(|(cell, weight, decides)| {
+                (cell, scale * (weight - if decides { weight / on_evidence } else { 0.0 }))
+            }));
+        }
+        (loss, slopes)
+    }
+
+    /// Adds the gradients of the head's tensors and returns that of the hidden states. `upstream`: those of the logits
+    /// `[mails, C]`, and what comes to the pooling's scores beside, by cell.
     pub(super) fn backward(
         &self,
         tensors: &Tensors<'_>,
         hidden_states: &[f32],
         batch: &PackedBatch,
         pooled: Pooled,
-        upstream: &[f32],
+        (upstream, to_scores): (&[f32], Vec<(usize, f32)>),
         gradients: &mut Gradients,
     ) -> Vec<f32> {
         let queues = self.n_queues;
@@ -74,6 +109,7 @@ impl Head {
                 }
             }
         }
+        to_scores.into_iter().for_each(|(cell, slope)| weights[cell] += slope);
         if let Some(bias) = gradients.of(self.bias) {
             for row in upstream.chunks_exact(queues) {
                 bias.iter_mut().zip(row).for_each(|(sum, slope)| *sum += slope);

@@ -11,7 +11,7 @@ mod matmul;
 
 use std::collections::HashMap;
 
-use candle_core::DType;
+use candle_core::{DType, Tensor};
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
@@ -246,7 +246,7 @@ impl PackedNetwork {
         Ok(self.head.forward(&tensors, self.states.last().map_or(&[], Vec::as_slice), batch).logits)
     }
 
-    /// The smoothed cross entropy summed over the mails, times `scale`; its gradients are added to `gradients`.
+    /// The loss of [`Objective`] summed over the mails, times `scale`; its gradients are added to `gradients`.
     ///
     /// # Errors
     /// [`PackedBatch::check`]'s.
@@ -266,7 +266,9 @@ impl PackedNetwork {
         let (loss, mut slopes) =
             cross_entropy(&pooled.logits, objective.targets, self.head.n_queues, objective.label_smoothing);
         slopes.iter_mut().for_each(|slope| *slope *= objective.scale);
-        let upstream = self.head.backward(&tensors, hidden_states, batch, pooled, &slopes, gradients);
+        let (by_evidence, score_slopes) = self.head.evidence_loss(&pooled, batch, objective);
+        let loss = loss + by_evidence;
+        let upstream = self.head.backward(&tensors, hidden_states, batch, pooled, (&slopes, score_slopes), gradients);
         self.backward(trained, batch, upstream, gradients);
         Ok(loss * objective.scale)
     }
@@ -365,9 +367,17 @@ pub struct Objective<'a> {
     pub targets: &'a [Option<usize>],
     /// Share of the target that is spread over all queues.
     pub label_smoothing: f32,
+    /// Which tokens of the batch decide their mails, one entry a token; empty where nobody marked any.
+    pub decisive: &'a [bool],
+    /// Weight of the loss by evidence: for each mail with a queue and deciding tokens, `-ln` of the share of that queue's pooling
+    /// that lies on them (attention supervised by rationales).
+    pub evidence: f32,
     /// The loss is multiplied by this: one over the mails of the step.
     pub scale: f32,
 }
+
+/// A share of the pooling below this is taken for none: its logarithm would drown all else.
+const LEAST_EVIDENCE: f32 = 1e-30;
 
 impl Objective<'_> {
     /// The share of each mail that each queue should get, `[mails, C]`.
@@ -375,6 +385,36 @@ impl Objective<'_> {
     pub fn wanted(&self, n_queues: usize) -> Vec<f32> {
         let of_mail = |&target| (0..n_queues).map(move |queue| wanted(target, queue, n_queues, self.label_smoothing));
         self.targets.iter().flat_map(of_mail).collect()
+    }
+
+    /// The loss by tensors, from logits `[mails, C]` and the pooling's weights `[T, C]`: what the packed network is tested
+    /// against, and what devices without one use.
+    ///
+    /// # Errors
+    /// Where the shapes are not those of the batch.
+    pub fn loss(&self, logits: &Tensor, weights: &Tensor, batch: &PackedBatch) -> candle_core::Result<Tensor> {
+        let (mails, queues) = logits.dims2()?;
+        let wanted =
+            Tensor::from_vec(self.wanted(queues), (mails, queues), logits.device())?.to_dtype(logits.dtype())?;
+        let mut loss = (candle_nn::ops::log_softmax(logits, 1)? * wanted)?.sum_all()?.neg()?;
+        for (mail, target) in self.targets.iter().enumerate() {
+            let tokens = batch.mail_tokens(mail);
+            let Some((queue, decisive)) = target.zip(self.decisive.get(tokens.clone())) else { continue };
+            // Tokens without a share are never pooled.
+            let counts = decisive
+                .iter()
+                .zip(&batch.token_weights[tokens.clone()])
+                .map(|(&decides, &share)| decides && share > 0.0);
+            let mask: Vec<f32> = counts.map(|counts| f32::from(u8::from(counts))).collect();
+            if !mask.contains(&1.0) {
+                continue;
+            }
+            let mask = Tensor::from_vec(mask, tokens.len(), logits.device())?.to_dtype(logits.dtype())?;
+            let weights = weights.narrow(0, tokens.start, tokens.len())?.narrow(1, queue, 1)?.squeeze(1)?;
+            loss = (loss
+                - (((weights * mask)?.sum_all()? + f64::from(LEAST_EVIDENCE))?.log()? * f64::from(self.evidence))?)?;
+        }
+        loss * f64::from(self.scale)
     }
 }
 

@@ -1,0 +1,213 @@
+//! Why a mail is routed so: evidence for and against queues, each piece measured, and a verdict on the evidence.
+//!
+//! [`occlusion`] decides the mail again without parts of it, both legs of the router. [`attribution`] asks the encoder from inside, by
+//! gradients and attention; what the words add is not its matter. [`check`] tells of each whether what it found is more than chance
+//! would find.
+
+mod attribution;
+mod check;
+mod compare;
+mod faithful;
+mod gradients;
+mod heads;
+mod occlusion;
+mod reply;
+mod request;
+mod rerun;
+
+pub use compare::CompareRequest;
+pub(super) use compare::compare;
+pub(super) use faithful::faithfulness;
+pub use faithful::{Faithfulness, MailFaithfulness, SHARES};
+pub(super) use gradients::{Gradients, Wanted};
+pub use heads::HeadsRequest;
+pub(super) use heads::heads;
+pub use reply::Explanation;
+pub(super) use request::Target;
+pub use request::{Against, Classes, EvidenceUnit, ExplainRequest, Method, Perturb};
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use self::attribution::{attribute, check_cost};
+use self::check::{Predicted, Trial, all_words, words_in};
+use self::occlusion::{Occlusion, occlude};
+use self::reply::Findings;
+use self::rerun::Rerun;
+use super::RoutingError;
+use super::policy;
+use super::service::{Mail, RoutingService};
+use super::view::{MailView, rounded};
+use crate::explain::{Part, kendall_tau_b, top10_overlap};
+use crate::inference::Caller;
+
+/// Bounds of explanations. They share the model's thread with the mail that is routed and never go before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExplainConfig {
+    /// Explanations worked on at a time; one more is refused.
+    pub max_running: usize,
+    /// Tokens that an explanation runs at a time; mail that arrives meanwhile waits no longer than for these.
+    pub max_batch_tokens: usize,
+    /// Tokens that one explanation may run in all, and as many again for gradients. Long mail is explained in coarser parts for it.
+    pub max_tokens: usize,
+    /// Sentences taken out one by one; where a mail has more, neighbours go together.
+    pub max_sentences: usize,
+    /// Words taken out one by one; where there are more, neighbours go together.
+    pub max_words: usize,
+    /// Weights of a map in a binary form (npy, safetensors, png).
+    pub max_binary_cells: usize,
+}
+
+impl Default for ExplainConfig {
+    fn default() -> Self {
+        Self {
+            max_running: 2,
+            max_batch_tokens: 1024,
+            max_tokens: 65_536,
+            max_sentences: 40,
+            max_words: 60,
+            max_binary_cells: 20_000_000,
+        }
+    }
+}
+
+/// Explains one mail.
+pub(super) async fn explain(
+    service: &Arc<RoutingService>,
+    mail: Mail,
+    request: &ExplainRequest,
+    caller: Caller,
+) -> Result<Explanation, RoutingError> {
+    let started = Instant::now();
+    let _turn = service.turn_to_explain()?;
+    request.check_names(service.router())?;
+    let prepared = service.prepare(mail).await?;
+    if !policy::readable(&prepared.encoded) {
+        return Err(RoutingError::NothingToRead);
+    }
+    if request.methods.contains(&Method::Ig) {
+        check_cost(&prepared.windowed, request.ig_steps, service.config().explain.max_tokens)?;
+    }
+    let mut rerun = Rerun::start(service, &prepared, request.perturb, caller).await?;
+    let targets = request.targets(service.router(), &rerun.logits)?;
+    let Some(&first) = targets.first() else { return Err(RoutingError::NothingToRead) };
+    let everything = vec![true; rerun.n_tokens()];
+    let empty = rerun.without(&[everything]).await?.pop().unwrap_or_default();
+
+    let occlusion = if request.methods.contains(&Method::Occlusion) {
+        let config = &service.config().explain;
+        let reserve = if request.check { check::cost(&rerun) } else { 0 };
+        let limits = (config.max_sentences, config.max_words);
+        Some(occlude(&mut rerun, request.unit, first, limits, reserve).await?)
+    } else {
+        None
+    };
+    // The check is about the decision, whatever queues were asked about.
+    let decided = Target { class: predicted(&rerun.logits), against: None };
+    let mut wanted = targets.clone();
+    if request.check && !wanted.contains(&decided) {
+        wanted.push(decided);
+    }
+    let (mut attributions, mut asked) = (Vec::new(), (0, 0));
+    if request.methods.iter().any(|&method| method != Method::Occlusion) {
+        let mut gradients = Gradients::open(service, &prepared, caller, service.config().explain.max_tokens).await?;
+        for target in wanted {
+            attributions.extend(attribute(&mut gradients, &request.methods, target, request.ig_steps).await?);
+        }
+        asked = (gradients.forwards, gradients.tokens);
+    }
+
+    let view = MailView::new(service.router(), &prepared, request.offsets);
+    let words = all_words(&rerun);
+    let mut scores: Vec<(Method, Vec<f64>)> = Vec::new();
+    for &method in &request.methods {
+        let of_words = match (method, &occlusion) {
+            (Method::Occlusion, Some(occlusion)) => word_scores(occlusion, &words, decided, &rerun.logits),
+            _ => match attributions.iter().find(|found| found.method == method && found.target == decided) {
+                Some(found) => per_part(&found.tokens, &words),
+                None => continue,
+            },
+        };
+        scores.push((method, of_words));
+    }
+    let mut checks = Vec::new();
+    if request.check {
+        let predicted = Predicted { class: decided.class, empty: &empty, seed: request.seed };
+        let trial = Trial::prepare(&mut rerun, occlusion.as_ref(), &words, predicted).await?;
+        for (method, of_words) in &scores {
+            let sentences = occlusion.as_ref().and_then(|found| found.sentences.as_ref());
+            let of_units = match sentences {
+                Some(sentences) if trial.by_sentence() && *method == Method::Occlusion => {
+                    sentences.effects(decided, &rerun.logits)
+                }
+                _ => trial.unit_scores(&words, of_words),
+            };
+            let mut checked = trial.check(&mut rerun, view.queue(decided.class), *method, &of_units).await?;
+            checked["agreement_with_occlusion"] = match scores.iter().find(|(other, _)| *other == Method::Occlusion) {
+                Some((_, occluded)) if *method != Method::Occlusion => agreement(of_words, occluded),
+                _ => Value::Null,
+            };
+            checks.push(checked);
+        }
+    }
+    let findings = Findings {
+        request,
+        targets: &targets,
+        occlusion: occlusion.as_ref(),
+        attributions: &attributions,
+        empty: &empty,
+        words: &words,
+        agreement: agreements(&scores),
+        checks,
+        asked,
+    };
+    Ok(findings.reply(&view, &rerun, started.elapsed()))
+}
+
+fn predicted(logits: &[f32]) -> usize {
+    (0..logits.len()).reduce(|best, other| if logits[other] > logits[best] { other } else { best }).unwrap_or(0)
+}
+
+/// What each word adds to a score: its own effect where it was taken out, otherwise its share of its sentence's.
+fn word_scores(occlusion: &Occlusion, words: &[Part], target: Target, full: &[f32]) -> Vec<f64> {
+    let mut scores = vec![0.0; words.len()];
+    for occluded in [&occlusion.sentences, &occlusion.words].into_iter().flatten() {
+        for (part, effect) in occluded.parts.iter().zip(occluded.effects(target, full)) {
+            let inside = words_in(part, words);
+            let share = effect / inside.len().max(1) as f64;
+            scores[inside].fill(share);
+        }
+    }
+    scores
+}
+
+/// Sums over the tokens of each part.
+fn per_part(tokens: &[f64], parts: &[Part]) -> Vec<f64> {
+    parts.iter().map(|part| tokens[part.tokens.clone()].iter().sum()).collect()
+}
+
+fn agreement(a: &[f64], b: &[f64]) -> Value {
+    json!({
+        "kendall_tau_b": kendall_tau_b(a, b).map(|tau| rounded(tau, 4)),
+        "top10_overlap": rounded(top10_overlap(a, b), 4),
+    })
+}
+
+/// How far any two methods agree on the words.
+fn agreements(scores: &[(Method, Vec<f64>)]) -> Vec<Value> {
+    let mut pairs = Vec::new();
+    for (place, (a, scores_a)) in scores.iter().enumerate() {
+        for (b, scores_b) in &scores[place + 1..] {
+            let mut pair = json!({"a": a, "b": b});
+            let found = agreement(scores_a, scores_b);
+            pair["kendall_tau_b"] = found["kendall_tau_b"].clone();
+            pair["top10_overlap"] = found["top10_overlap"].clone();
+            pairs.push(pair);
+        }
+    }
+    pairs
+}
