@@ -18,7 +18,7 @@ pub struct WindowConfig {
 
 impl Default for WindowConfig {
     fn default() -> Self {
-        Self { max_length: 256, stride: 192, max_tokens: 8192 }
+        Self { max_length: 256, stride: 228, max_tokens: 8192 }
     }
 }
 

@@ -149,7 +149,7 @@ fn the_packed_network_has_the_loss_and_the_gradients_of_the_readable_one() {
             let (logits, weights) = net.head.forward_with_weights(&hidden_states, &batch()).unwrap();
             let objective = Objective {
                 targets: &targets,
-                label_smoothing: 0.1,
+                label_smoothing: &[0.1, 0.1, 0.6],
                 decisive: &decisive,
                 evidence: if rate > 0.0 { 0.7 } else { 0.0 },
                 scale: 0.5,

@@ -11,6 +11,7 @@ mod evidence;
 mod network;
 mod run;
 mod sampler;
+mod undecided;
 
 pub use background::{Background, sentence_starts};
 pub use checkpoint::CheckpointError;
@@ -89,6 +90,10 @@ pub struct FineTuningConfig {
     pub background_sentences: usize,
     /// Mails made of such sentences alone, as a share of all mails; they are for nobody, and no queue should be sure of them.
     pub background_mails: f64,
+    /// Mails without the words that decide (the column `decisive`, where the data has one), as a share of all mails.
+    pub undecided_mails: f64,
+    /// Share of such a mail's target that is spread over all queues: what is left of it points to its queue, but proves nothing.
+    pub undecided_smoothing: f64,
     /// Weight of the loss that asks a queue to look at the words which the labeller marked as deciding (the column `decisive`), so
     /// that its reasons are ours; 0 leaves the marks unused.
     pub evidence: f64,
@@ -117,6 +122,8 @@ impl Default for FineTuningConfig {
             background: 0.3,
             background_sentences: 20,
             background_mails: 0.05,
+            undecided_mails: 0.1,
+            undecided_smoothing: 0.6,
             evidence: 0.3,
             folds: 3,
             one_fold_from: 4000,
@@ -153,7 +160,13 @@ impl FineTuningConfig {
         share("warm_up", self.warm_up)?;
         share("dropout", self.dropout)?;
         share("label_smoothing", self.label_smoothing)?;
-        for (name, value) in [("background", self.background), ("background_mails", self.background_mails)] {
+        let up_to_one = [
+            ("background", self.background),
+            ("background_mails", self.background_mails),
+            ("undecided_mails", self.undecided_mails),
+            ("undecided_smoothing", self.undecided_smoothing),
+        ];
+        for (name, value) in up_to_one {
             if !(0.0..=1.0).contains(&value) {
                 return Err(format!("{name} must be from 0 to 1, not {value}"));
             }

@@ -5,6 +5,8 @@ use sha2::{Digest, Sha256};
 use super::adamw::{Moments, Rate, clip_factor, schedule};
 use super::checkpoint::State;
 use super::network::Network;
+use super::sampler::Pick;
+use super::undecided::without_decisive;
 use super::{FineTuningConfig, Head, Material, Meter, TokenPooling, sampler};
 use crate::artifact::EncoderChange;
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
@@ -101,27 +103,33 @@ impl Run<'_> {
         let mut dropout = Dropout::new(self.config.dropout, random.next_u64());
         let order = sampler::order(self.mails, targets, n_queues, &mut random);
         let nobodys = if self.material.background.is_empty() { 0.0 } else { self.config.background_mails };
-        let order = sampler::with_nobodys(order, nobodys, &mut random);
+        let undecided = (self.config.undecided_mails, self.marked().collect::<Vec<usize>>());
+        let order = sampler::with_others(order, nobodys, (undecided.0, &undecided.1), &mut random);
         let steps = order.len().div_ceil(self.config.batch) * self.config.epochs;
         let mut gradients = Gradients::zeros(state.values.iter().map(Vec::len));
         for chosen in order.chunks(self.config.batch) {
             let (mails, marks): (Vec<WindowedEmail>, Vec<Vec<bool>>) =
-                chosen.iter().map(|&mail| self.changed(mail, &mut random)).unzip();
+                chosen.iter().map(|&pick| self.changed(pick, &mut random)).unzip();
             gradients.clear();
             for part in batches(&mails, TOKENS_AT_ONCE) {
                 let batch = pack(part.iter().map(|&place| &mails[place]));
-                let wanted: Vec<Option<usize>> =
-                    part.iter().map(|&place| chosen[place].map(|mail| targets[mail])).collect();
+                let queue = |&place: &usize| chosen[place].mail().map(|mail| targets[mail]);
+                let wanted: Vec<Option<usize>> = part.iter().map(queue).collect();
+                let smoothing: Vec<f32> = part.iter().map(|&place| self.smoothing(chosen[place])).collect();
                 let decisive: Vec<bool> = part.iter().flat_map(|&place| mails[place].marked(&marks[place])).collect();
                 let objective = Objective {
                     targets: &wanted,
-                    label_smoothing: self.config.label_smoothing as f32,
+                    label_smoothing: &smoothing,
                     decisive: &decisive,
                     evidence: if self.config.pooling == TokenPooling::Mean { 0.0 } else { self.config.evidence as f32 },
                     scale: 1.0 / chosen.len() as f32,
                 };
                 network.loss(&state.values, &batch, &objective, &mut dropout, &mut gradients)?;
-                let mails = part.iter().filter_map(|&place| chosen[place]);
+                // Other mails are not counted, here and in the sum: how long they are is drawn.
+                let mails = part.iter().filter_map(|&place| match chosen[place] {
+                    Pick::Mail(mail) => Some(mail),
+                    Pick::Undecided(_) | Pick::Background => None,
+                });
                 meter.add(mails.map(|mail| self.material.mails[mail].tokens.len()).sum());
             }
             self.step(network, state, gradients.sums(), steps)?;
@@ -187,18 +195,33 @@ impl Run<'_> {
         WindowedEmail::new(mail, self.material.tokenizer, self.material.windows, Pooling::Mean)
     }
 
-    /// A mail as training sees it, and which of its tokens decide: some get background put in; `None` stands for one of background
-    /// alone.
-    fn changed(&self, mail: Option<usize>, random: &mut SplitMix64) -> (WindowedEmail, Vec<bool>) {
+    /// A mail as training sees it, and which of its tokens decide: some get background put in.
+    fn changed(&self, pick: Pick, random: &mut SplitMix64) -> (WindowedEmail, Vec<bool>) {
         let Material { mails, seams, decisive, background, .. } = self.material;
         let most = self.config.background_sentences;
-        match mail {
-            None => (self.windowed(&background.mail(most, random)), Vec::new()),
-            Some(mail) if random.uniform() < self.config.background => {
+        match pick {
+            Pick::Background => (self.windowed(&background.mail(most, random)), Vec::new()),
+            Pick::Undecided(mail) => (self.windowed(&self.undecided(mail).unwrap_or_default()), Vec::new()),
+            Pick::Mail(mail) if random.uniform() < self.config.background => {
                 let (changed, marks) = background.insert((&mails[mail], &decisive[mail]), &seams[mail], most, random);
                 (self.windowed(&changed), marks)
             }
-            Some(mail) => (self.windowed(&mails[mail]), decisive[mail].clone()),
+            Pick::Mail(mail) => (self.windowed(&mails[mail]), decisive[mail].clone()),
         }
+    }
+
+    fn smoothing(&self, pick: Pick) -> f32 {
+        let undecided = matches!(pick, Pick::Undecided(_));
+        (if undecided { self.config.undecided_smoothing } else { self.config.label_smoothing }) as f32
+    }
+
+    /// The mails from which the deciding sentence can be taken.
+    fn marked(&self) -> impl Iterator<Item = usize> + '_ {
+        self.mails.iter().copied().filter(|&mail| self.undecided(mail).is_some())
+    }
+
+    fn undecided(&self, mail: usize) -> Option<EncodedEmail> {
+        let Material { mails, seams, decisive, .. } = self.material;
+        without_decisive(&mails[mail], &seams[mail], &decisive[mail])
     }
 }

@@ -20,10 +20,40 @@ pub(super) fn order(mails: &[usize], targets: &[usize], n_queues: usize, random:
     order
 }
 
-/// The same with mails for nobody in between: `share` of the mails' number.
-pub(super) fn with_nobodys(order: Vec<usize>, share: f64, random: &mut SplitMix64) -> Vec<Option<usize>> {
-    let more = (order.len() as f64 * share).round() as usize;
-    let mut all: Vec<Option<usize>> = order.into_iter().map(Some).chain((0..more).map(|_| None)).collect();
+/// What comes next in an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pick {
+    /// A mail.
+    Mail(usize),
+    /// A mail without its deciding sentence.
+    Undecided(usize),
+    /// Sentences about nothing.
+    Background,
+}
+
+impl Pick {
+    /// The mail that is learnt from, if it is one.
+    pub(super) fn mail(self) -> Option<usize> {
+        match self {
+            Self::Mail(mail) | Self::Undecided(mail) => Some(mail),
+            Self::Background => None,
+        }
+    }
+}
+
+/// The same with other mails in between: some of background and some of `marked` mails that lost their deciding sentence, each as a
+/// share of the mails' number.
+pub(super) fn with_others(
+    order: Vec<usize>,
+    background: f64,
+    (undecided, marked): (f64, &[usize]),
+    random: &mut SplitMix64,
+) -> Vec<Pick> {
+    let count = |share: f64| (order.len() as f64 * share).round() as usize;
+    let (nobodys, undecided) = (count(background), if marked.is_empty() { 0 } else { count(undecided) });
+    let mut all: Vec<Pick> = order.into_iter().map(Pick::Mail).collect();
+    all.extend((0..nobodys).map(|_| Pick::Background));
+    all.extend((0..undecided).map(|_| Pick::Undecided(marked[random.below(marked.len())])));
     random.shuffle(&mut all);
     all
 }
@@ -43,10 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn mails_for_nobody_come_as_often_as_asked() {
-        let order = with_nobodys((0..40).collect(), 0.1, &mut SplitMix64::seeded(3));
-        assert_eq!(order.iter().filter(|mail| mail.is_none()).count(), 4);
-        assert_eq!(order.iter().flatten().count(), 40);
+    fn other_mails_come_as_often_as_asked() {
+        let picks = |marked: &[usize]| with_others((0..40).collect(), 0.1, (0.2, marked), &mut SplitMix64::seeded(3));
+        let count = |picks: &[Pick], wanted: fn(&Pick) -> bool| picks.iter().filter(|pick| wanted(pick)).count();
+        let some = picks(&[5, 7]);
+        assert_eq!(count(&some, |pick| *pick == Pick::Background), 4);
+        assert_eq!(count(&some, |pick| matches!(pick, Pick::Undecided(5 | 7))), 8);
+        assert_eq!(count(&some, |pick| matches!(pick, Pick::Mail(_))), 40);
+        assert_eq!(picks(&[]).len(), 44);
     }
 
     #[test]

@@ -144,17 +144,17 @@ impl Head {
     }
 }
 
-/// Cross entropy, summed over the mails, against targets of which `smoothing` is spread over all queues; and its gradient,
+/// Cross entropy, summed over the mails, against targets of which a share, `smoothing`, is spread over all queues; and its gradient,
 /// `[mails, C]`. A mail without a target should be given to every queue alike.
 pub(super) fn cross_entropy(
     logits: &[f32],
     targets: &[Option<usize>],
     n_queues: usize,
-    smoothing: f32,
+    smoothing: &[f32],
 ) -> (f32, Vec<f32>) {
     let mut loss = 0.0;
     let mut gradient = Vec::with_capacity(logits.len());
-    for (row, &target) in logits.chunks_exact(n_queues).zip(targets) {
+    for ((row, &target), &smoothing) in logits.chunks_exact(n_queues).zip(targets).zip(smoothing) {
         let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let total: f32 = row.iter().map(|logit| (logit - highest).exp()).sum();
         for (queue, logit) in row.iter().enumerate() {
@@ -182,13 +182,13 @@ mod tests {
     #[test]
     fn smoothed_cross_entropy_is_the_one_of_the_textbook() {
         // Logits (2, 1, 0.1), target 0, smoothing 0.1: 0.5136967; without smoothing the gradient is softmax minus target.
-        let (loss, _) = cross_entropy(&[2.0, 1.0, 0.1], &[Some(0)], 3, 0.1);
+        let (loss, _) = cross_entropy(&[2.0, 1.0, 0.1], &[Some(0)], 3, &[0.1]);
         assert!((loss - 0.513_696_7).abs() < 1e-6, "{loss}");
-        let (_, gradient) = cross_entropy(&[2.0, 1.0, 0.1], &[Some(0)], 3, 0.0);
+        let (_, gradient) = cross_entropy(&[2.0, 1.0, 0.1], &[Some(0)], 3, &[0.0]);
         let want = [0.659_001 - 1.0, 0.242_433, 0.098_566];
         assert!(gradient.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-5), "{gradient:?}");
         // A mail for nobody is best given to all alike.
-        let (_, gradient) = cross_entropy(&[0.7, 0.7, 0.7], &[None], 3, 0.1);
+        let (_, gradient) = cross_entropy(&[0.7, 0.7, 0.7], &[None], 3, &[0.1]);
         assert!(gradient.iter().all(|slope| slope.abs() < 1e-6), "{gradient:?}");
     }
 }

@@ -365,8 +365,8 @@ impl PackedNetwork {
 pub struct Objective<'a> {
     /// Queue of each mail of the batch; `None` for a mail that is for nobody, which every queue should find equally unlikely.
     pub targets: &'a [Option<usize>],
-    /// Share of the target that is spread over all queues.
-    pub label_smoothing: f32,
+    /// Share of each mail's target that is spread over all queues.
+    pub label_smoothing: &'a [f32],
     /// Which tokens of the batch decide their mails, one entry a token; empty where nobody marked any.
     pub decisive: &'a [bool],
     /// Weight of the loss by evidence: for each mail with a queue and deciding tokens, `-ln` of the share of that queue's pooling
@@ -383,8 +383,9 @@ impl Objective<'_> {
     /// The share of each mail that each queue should get, `[mails, C]`.
     #[must_use]
     pub fn wanted(&self, n_queues: usize) -> Vec<f32> {
-        let of_mail = |&target| (0..n_queues).map(move |queue| wanted(target, queue, n_queues, self.label_smoothing));
-        self.targets.iter().flat_map(of_mail).collect()
+        let of_mail =
+            |(&target, &smoothing)| (0..n_queues).map(move |queue| wanted(target, queue, n_queues, smoothing));
+        self.targets.iter().zip(self.label_smoothing).flat_map(of_mail).collect()
     }
 
     /// The loss by tensors, from logits `[mails, C]` and the pooling's weights `[T, C]`: what the packed network is tested
