@@ -2,7 +2,8 @@
 //!
 //! mimalloc keeps what is freed for a second, which suits training, where the next tensor takes it. A service reads its weights
 //! and compiles its patterns once; what that leaves behind would stand in its resident memory ever after, and in a steady state
-//! the engine allocates nothing that would be worth keeping.
+//! the engine allocates nothing that would be worth keeping. Huge pages are refused, too: a page of 2 MiB stays resident whole
+//! for one block that is still in use.
 #![expect(unsafe_code, reason = "the allocator's settings are C calls")]
 
 use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_t};
@@ -10,11 +11,22 @@ use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_t};
 /// `mi_option_purge_delay`, in milliseconds; the crate does not name it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Frees at once from here on. To be called before threads are started that allocate much.
+/// Frees at once from here on, in small pages. To be called before threads are started that allocate much.
 pub(super) fn keep_nothing() {
+    refuse_huge_pages();
     // SAFETY: writes one number that the allocator reads at its next purge; another thread may see the old or the new one.
     unsafe { mi_option_set(PURGE_DELAY, 0) }
 }
+
+/// Memory that is touched from here on comes in small pages, even where the allocator asked for huge ones.
+#[cfg(target_os = "linux")]
+fn refuse_huge_pages() {
+    // SAFETY: takes numbers only. Where it is refused (an old kernel, a sandbox) the process is larger, no more.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_huge_pages() {}
 
 /// Gives back what this thread and the shared pool hold unused.
 pub(super) fn give_back() {

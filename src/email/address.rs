@@ -2,17 +2,16 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use crate::email::pattern::Pattern;
 
-static ADDRESS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)*").expect("the pattern is constant"));
+static ADDRESS: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)*"));
 
 /// Finds the address in `Name <a@b>`; one in brackets wins because a display name may hold another. Also reads
 /// `a@b (Name)`, `Name [mailto:a@b]` or a bare address.
 pub(super) fn find(value: &str) -> Option<&str> {
-    let in_brackets = value.find('<').and_then(|at| ADDRESS.find(&value[at..]));
+    let in_brackets = value.find('<').and_then(|at| ADDRESS.find_from(value, at));
     let found = in_brackets.or_else(|| ADDRESS.find(value))?;
-    Some(found.as_str().trim_matches(|c: char| matches!(c, '\'' | '.' | '*' | '=')))
+    Some(value[found].trim_matches(|c: char| matches!(c, '\'' | '.' | '*' | '=')))
 }
 
 /// The part before the `@`, in lower case.

@@ -30,6 +30,7 @@ mod kind;
 mod language;
 mod mime;
 mod normalise;
+mod pattern;
 mod posted;
 mod transfer;
 mod zones;

@@ -7,12 +7,11 @@ mod words;
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::MailKind;
 use super::address;
 use super::header::Headers;
 use super::mime::Part;
+use crate::email::pattern::Pattern;
 use words::{ABSENCE_SUBJECTS, BOUNCE_PHRASES, BOUNCE_SUBJECTS};
 
 /// A kind and what decided it.
@@ -163,9 +162,7 @@ fn reports_failure(body: &str) -> bool {
 
 /// Whether the text holds the fields or codes of RFC 3463 and 3464, which absence notices do not.
 fn has_status_code(body: &str) -> bool {
-    static CODE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)\b[45]\.\d{1,3}\.\d{1,3}\b|\b55\d[ -]|final-recipient:|diagnostic-code:")
-            .expect("the pattern is constant")
-    });
+    static CODE: LazyLock<Pattern> =
+        LazyLock::new(|| Pattern::new(r"(?i)\b[45]\.\d{1,3}\.\d{1,3}\b|\b55\d[ -]|final-recipient:|diagnostic-code:"));
     CODE.is_match(&body[..body.floor_char_boundary(6000)])
 }

@@ -5,15 +5,14 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::ZoneKind;
 use super::lines::Line;
 use super::words::{CLOSINGS, lower};
+use crate::email::pattern::Pattern;
 
 /// A line that is, or ends in, a way to reach somebody.
-static CONTACT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+static CONTACT: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
         r"(?xi)
         ^(?:www\.|https?://)\S+$
       | ^\W{0,3}(?:e-?mail|mail|web|site|w|e)?\s?[:.]?\s?<?[\w.+-]+@[\w-]+(?:\.[\w-]+)+>?(?:<mailto:[^>]*>)?$
@@ -22,7 +21,6 @@ static CONTACT: LazyLock<Regex> = LazyLock::new(|| {
       | ^\W{0,2}\+\d[\d\s()./-]{7,}\d$
       | \|.*(?:\+?\d[\d\s()./-]{6,}|www\.|https?://)",
     )
-    .expect("the pattern is constant")
 });
 
 /// A card has at most this many filled lines, the name included.

@@ -2,15 +2,14 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::lines::Line;
 use super::markers::is_punctuation;
 use super::{ZoneKind, contact};
+use crate::email::pattern::Pattern;
 
 /// The lines that mail programs add: "Sent from my phone", in its languages.
-static PROGRAM_FOOTER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+static PROGRAM_FOOTER: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
         r"(?xi)
         ^[\s*_>\[(-]*(?:
             (?:sent|written|posted|composed|typed)\s(?:from|via|with|using|by|on)\s(?:(?:my|the|a|an)\s)?[\w\s’'.-]{0,30}?
@@ -51,17 +50,15 @@ static PROGRAM_FOOTER: LazyLock<Regex> = LazyLock::new(|| {
           | (?:مرسل|أُرسلت|أرسلت|تم\sالإرسال)\sمن\s
         )",
     )
-    .expect("the pattern is constant")
 });
 
 /// What such a line names: a device, a program, or a link to one.
-static DEVICE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+static DEVICE: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
         r"(?xi)phone|ipad|ipod|android|outlook|mail|samsung|galaxy|huawei|xiaomi|nokia|blackberry|windows|mobil|móvil|
           handy|telefon|téléphone|teléfono|celular|cell|tablet|yahoo|proton|gmx|web\.de|app\b|devi[cs]e|gerät|dispositivo|
           appareil|thunderbird|https?:|[\p{Han}\p{Hangul}\p{Hebrew}\p{Arabic}]",
     )
-    .expect("the pattern is constant")
 });
 
 /// A line that names no device is a footer only when it is as short as one and no sentence.

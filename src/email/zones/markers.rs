@@ -3,10 +3,9 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::lines::Line;
 use super::words::{FORWARDED, ORIGINAL, REPLY_ABOVE, lower};
+use crate::email::pattern::Pattern;
 
 /// What a marker line announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +86,9 @@ fn is_dash_or_blank(c: char) -> bool {
     c.is_whitespace() || matches!(c, '-' | '_' | '=' | '*' | '—' | '–' | '―' | '─' | '━')
 }
 
-static ABOVE: LazyLock<Regex> = LazyLock::new(|| {
+static ABOVE: LazyLock<Pattern> = LazyLock::new(|| {
     let phrases: Vec<_> = REPLY_ABOVE.iter().map(|phrase| regex::escape(phrase)).collect();
-    Regex::new(&format!("(?i){}", phrases.join("|"))).expect("the pattern is constant")
+    Pattern::new(&format!("(?i){}", phrases.join("|")))
 });
 
 /// Whether the line, or it and the next one that the client wrapped, asks to reply above it. Helpdesks decorate the
@@ -99,8 +98,8 @@ pub(super) fn asks_to_reply_above(lines: &[Line<'_>], index: usize) -> bool {
     let asks = |text: &str| {
         ABOVE.find(text).is_some_and(|found| {
             let decorated = !text.starts_with(char::is_alphabetic);
-            let alone = found.start() <= MAX_BEFORE || !text[found.end()..].contains(char::is_alphabetic);
-            found.start() < line.text.len().min(60) && (decorated || alone)
+            let alone = found.start <= MAX_BEFORE || !text[found.end..].contains(char::is_alphabetic);
+            found.start < line.text.len().min(60) && (decorated || alone)
         })
     };
     let next = lines.get(index + 1).filter(|next| next.depth == line.depth && (1..100).contains(&next.text.len()));

@@ -2,14 +2,13 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::ZoneKind;
 use super::lines::Line;
+use crate::email::pattern::Pattern;
 
 /// How a legal notice starts.
-static NOTICE_START: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+static NOTICE_START: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
         r"(?xi)^[\s*_\[(=-]*(?:
             (?:confidentiality|legal|privacy|disclaimer|privileged)(?:\s(?:notice|note|disclaimer|statement|warning))?\s?[:.–-]
           | (?:e-?mail\s)?(?:confidentiality|legal)\s(?:notice|disclaimer|note)
@@ -46,12 +45,11 @@ static NOTICE_START: LazyLock<Regex> = LazyLock::new(|| {
           | (?:이|본)\s?(?:메일|이메일|전자우편)[^.]{0,60}(?:기밀|비밀)
         )",
     )
-    .expect("the pattern is constant")
 });
 
 /// A warning that a mail gateway puts on top.
-static BANNER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+static BANNER: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
         r"(?xi)
         (?:this|the)\s(?:e-?mail|message|sender)\s[^.]{0,20}?(?:originated|came|comes|sent|received|is|was)\s
             (?:(?:sent|received|coming)\s)?(?:from|by)\s(?:an?\s|the\s|someone\s)?(?:outside|external|untrusted|unknown)
@@ -75,23 +73,20 @@ static BANNER: LazyLock<Regex> = LazyLock::new(|| {
         | este\se-?mail\s[^.]{0,40}(?:remetente\sexterno|fora\sda\s(?:organização|empresa))
         ",
     )
-    .expect("the pattern is constant")
 });
 
 /// What a firm has to print on its letters.
-static REGISTER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+static REGISTER: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
         r"(?xi)\bregistered\s(?:in|office|number|address)\b | \bcompany\s(?:number|registration)\b | \bVAT\s(?:no|number|reg)\b |
           sitz\sder\sgesellschaft | \bamtsgericht\b | \bregistergericht\b | \bHR[AB]\s?\d | geschäftsführ(?:er|ung)\s?: | \bust-?id |
           \bSIRET\b | \bRCS\s | capital\sde\s\d | \bKvK\b | \bKRS\b | \bNIP\b",
     )
-    .expect("the pattern is constant")
 });
 
 /// What follows a warning in the same paragraph.
-static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:careful|caution|click|links?|attachments?|learn why|anhänge|liens|enlaces|bijlagen)\b")
-        .expect("the pattern is constant")
+static ADVICE: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(r"(?i)\b(?:careful|caution|click|links?|attachments?|learn why|anhänge|liens|enlaces|bijlagen)\b")
 });
 
 /// A banner is at most this long.
@@ -136,11 +131,15 @@ fn mark_notices(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     }
 }
 
+fn stands_twice(pattern: &Pattern, text: &str) -> bool {
+    pattern.find(text).and_then(|first| pattern.find_from(text, first.end)).is_some()
+}
+
 fn is_notice(paragraph: &[Line<'_>]) -> bool {
     let text = paragraph.iter().take(6).map(|line| line.text).collect::<Vec<_>>().join(" ");
     let length: usize = paragraph.iter().map(|line| line.text.len()).sum();
     let head = &text[..text.floor_char_boundary(400)];
-    length >= MIN_NOTICE && (NOTICE_START.is_match(head) || REGISTER.find_iter(head).take(2).count() == 2)
+    length >= MIN_NOTICE && (NOTICE_START.is_match(head) || stands_twice(&REGISTER, head))
 }
 
 #[cfg(test)]

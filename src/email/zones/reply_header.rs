@@ -6,10 +6,9 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::lines::{Line, next_filled};
 use super::words::{OPENERS, WROTE};
+use crate::email::pattern::Pattern;
 
 /// A line, or several wrapped ones, that introduce an earlier mail.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,43 +30,35 @@ const MAX_UNCONFIRMED: usize = 120;
 /// Longer than any header.
 const MAX_LENGTH: usize = 500;
 
-static VERB: LazyLock<Regex> = LazyLock::new(|| {
+static VERB: LazyLock<Pattern> = LazyLock::new(|| {
     let verbs: Vec<_> = WROTE.iter().map(|verb| regex::escape(verb)).collect();
-    Regex::new(&format!("(?i)(?:^|[^\\p{{Latin}}\\p{{Cyrillic}}])(?:{})", verbs.join("|")))
-        .expect("the pattern is constant")
+    Pattern::new(&format!("(?i)(?:^|[^\\p{{Latin}}\\p{{Cyrillic}}])(?:{})", verbs.join("|")))
 });
 
 /// The English verb stands at the very end: "I wrote on 10 May and had this reply:" is a sentence.
-static ENGLISH_VERB: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:wrote|writes)(?: in message .{1,80}| back| (?:on|at) [\d.,/:\sapm-]{6,40})?\W*$")
-        .expect("the pattern is constant")
+static ENGLISH_VERB: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(r"(?i)\b(?:wrote|writes)(?: in message .{1,80}| back| (?:on|at) [\d.,/:\sapm-]{6,40})?\W*$")
 });
 
-static DATE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
+static DATE: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
         r"(?x)
         \b(?:19|20)\d\d\b | \d{1,2}[:.h]\d\d\b | \d{1,4}[./-]\d{1,2}[./-]\d{1,4} | \d{1,2}\s?[日월月]",
     )
-    .expect("the pattern is constant")
 });
 
 /// A date with its year. Where neither an address nor a quote confirms a header, it needs this and a time: a
 /// sentence such as "On 3 May 2026 I ordered a lamp, and you wrote:" has not both.
-static FULL_DATE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b(?:19|20)\d\d\b|\b\d{1,4}[./-]\s?\d{1,2}[./-]\s?\d{1,4}\b|\d年").expect("the pattern is constant")
-});
+static FULL_DATE: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r"\b(?:19|20)\d\d\b|\b\d{1,4}[./-]\s?\d{1,2}[./-]\s?\d{1,4}\b|\d年"));
 
-static TIME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\b\d{1,2}[:.h]\d\d\b|\d時").expect("the pattern is constant"));
+static TIME: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"\b\d{1,2}[:.h]\d\d\b|\d時"));
 
-static ADDRESS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[^\s<>@]@[^\s<>@]+\s?[>)\]]").expect("the pattern is constant"));
+static ADDRESS: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"[^\s<>@]@[^\s<>@]+\s?[>)\]]"));
 
 /// A date and a time at the front of a line, as old Gmail wrote it: "2013/7/20 Name <address>".
-static ISO_START: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[ ,]+\d{1,2}:\d\d(?::\d\d)?)?(?: (?:GMT|UTC))?")
-        .expect("the pattern is constant")
-});
+static ISO_START: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[ ,]+\d{1,2}:\d\d(?::\d\d)?)?(?: (?:GMT|UTC))?"));
 
 /// Reads the header that starts at line `start`.
 pub(super) fn read(lines: &[Line<'_>], start: usize) -> Option<ReplyHeader> {
@@ -129,7 +120,7 @@ fn is_header(text: &str, quote_follows: bool) -> bool {
     if !verb {
         // "2026年5月5日 9:12 Name <address>:" names no verb at all.
         let named = addressed && (colon || quote_follows) && date < 40 && text.len() < 250;
-        return named || iso.is_some_and(|found| found.as_str().ends_with("GMT")) && text.len() < 100;
+        return named || iso.is_some_and(|found| text[found].ends_with("GMT")) && text.len() < 100;
     }
     let opened = starts_with_opener(text);
     let dated = || FULL_DATE.is_match(text) && TIME.is_match(text) && text.len() < MAX_UNCONFIRMED;
@@ -155,16 +146,15 @@ fn starts_with_opener(text: &str) -> bool {
 
 /// Where the first date stands, in figures or, at the front, spelled out: "Mon, 3 March".
 fn date_start(text: &str) -> Option<usize> {
-    static SPELLED: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(
+    static SPELLED: LazyLock<Pattern> = LazyLock::new(|| {
+        Pattern::new(
             r"(?x)^(?:
                 (?:\p{L}+\ )?\p{L}{2,12}\.?,?\ (?:\p{L}{2,12}\.?\ )?\d{1,2}\b
               | (?:\p{L}+\ )?\d{1,2}\.?\ \p{L}{3,12}\b)",
         )
-        .expect("the pattern is constant")
     });
     let spelled = SPELLED.find(text).filter(|_| text.len() < 250);
-    spelled.or_else(|| DATE.find(text)).map(|found| found.start())
+    spelled.or_else(|| DATE.find(text)).map(|found| found.start)
 }
 
 #[cfg(test)]
