@@ -107,19 +107,23 @@ impl AttentionMap {
     pub fn merge(&self, units: &[Unit], rows: &[usize]) -> Self {
         let [layers, heads, queries, keys] = self.shape;
         let mut data = Vec::with_capacity(layers * heads * rows.len() * units.len());
+        let unmerged = units.iter().map(|unit| unit.pieces.clone()).eq((0..keys).map(|key| key..key + 1));
+        let mut mean = vec![0.0; keys];
         for map in self.data.chunks_exact((queries * keys).max(1)) {
+            let weights = |query: usize| &map[query * keys..(query + 1) * keys];
             for &row in rows {
-                let pieces = &units[row].pieces;
-                for column in units {
-                    let sum: f32 = pieces
-                        .clone()
-                        .map(|query| {
-                            map[query * keys + column.pieces.start..query * keys + column.pieces.end]
-                                .iter()
-                                .sum::<f32>()
-                        })
-                        .sum();
-                    data.push(sum / pieces.len() as f32);
+                let pieces = units[row].pieces.clone();
+                mean.copy_from_slice(weights(pieces.start));
+                for query in pieces.clone().skip(1) {
+                    mean.iter_mut().zip(weights(query)).for_each(|(sum, weight)| *sum += weight);
+                }
+                if pieces.len() > 1 {
+                    mean.iter_mut().for_each(|sum| *sum /= pieces.len() as f32);
+                }
+                if unmerged {
+                    data.extend_from_slice(&mean);
+                } else {
+                    data.extend(units.iter().map(|unit| mean[unit.pieces.clone()].iter().sum::<f32>()));
                 }
             }
         }
@@ -129,15 +133,14 @@ impl AttentionMap {
     /// Sum of each row, `[layer, head, query]`.
     #[must_use]
     pub fn row_sums(&self) -> Vec<f32> {
-        self.rows().map(|row| row.iter().sum()).collect()
+        self.rows().map(sum).collect()
     }
 
     /// What each row puts on the columns where `special` is true, `[layer, head, query]`.
     #[must_use]
     pub fn mass_on(&self, special: &[bool]) -> Vec<f32> {
-        self.rows()
-            .map(|row| row.iter().zip(special).filter(|(_, special)| **special).map(|(weight, _)| weight).sum())
-            .collect()
+        let keys: Vec<usize> = (0..special.len()).filter(|&key| special[key]).collect();
+        self.rows().map(|row| keys.iter().map(|&key| row[key]).sum()).collect()
     }
 
     /// Takes out the columns where `special` is true and scales each row to sum to 1 again. A row that has (almost)
@@ -171,6 +174,16 @@ impl AttentionMap {
     fn rows(&self) -> impl Iterator<Item = &[f32]> {
         self.data.chunks_exact(self.shape[3].max(1))
     }
+}
+
+/// The sum of a row, in eight sums side by side: one after the other, each addition would wait for the last.
+fn sum(row: &[f32]) -> f32 {
+    let (eights, rest) = row.as_chunks::<8>();
+    let mut sums = [0.0f32; 8];
+    for eight in eights {
+        sums.iter_mut().zip(eight).for_each(|(sum, weight)| *sum += weight);
+    }
+    sums.iter().chain(rest).sum()
 }
 
 #[cfg(test)]
@@ -216,6 +229,18 @@ mod tests {
         assert_eq!(merged.shape, [1, 2, 2, 2]);
         close(&merged.data[..4], &[0.5, 0.5, 0.1, 0.9]);
         close(&merged.row_sums(), &[1.0; 4]);
+    }
+
+    #[test]
+    fn single_pieces_are_not_merged_and_chosen_rows_stay() {
+        let merged = map().merge(&[unit(0..1), unit(1..2), unit(2..3)], &[2]);
+        assert_eq!((merged.shape, merged.data), ([1, 2, 1, 3], vec![0.2, 0.3, 0.5, 0.4, 0.4, 0.2]));
+    }
+
+    #[test]
+    fn long_rows_are_summed_whole() {
+        let row: Vec<f32> = (1..=19).map(|number| number as f32).collect();
+        assert_eq!((sum(&row), sum(&row[..8]), sum(&row[..3]), sum(&[])), (190.0, 36.0, 6.0, 0.0));
     }
 
     #[test]

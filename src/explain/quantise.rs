@@ -4,6 +4,7 @@
 //! So each row has its own scale, its maximum, and square roots are stored, which leaves room for the small weights.
 
 use half::f16;
+use half::slice::HalfFloatSliceExt;
 
 /// How the weights of a binary file are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,9 +45,21 @@ pub fn restored(bytes: &[u8], scale: f32) -> Vec<f32> {
 #[must_use]
 pub fn float_bytes(weights: &[f32], dtype: Dtype) -> Vec<u8> {
     match dtype {
-        Dtype::F32 => weights.iter().flat_map(|weight| weight.to_le_bytes()).collect(),
-        Dtype::F16 | Dtype::U8 => weights.iter().flat_map(|&weight| f16::from_f32(weight).to_le_bytes()).collect(),
+        Dtype::F32 => bytes(weights.iter().map(|weight| weight.to_le_bytes())),
+        Dtype::F16 | Dtype::U8 => {
+            // All at once: the processor converts eight at a time.
+            let mut halves = vec![f16::ZERO; weights.len()];
+            halves.convert_from_f32_slice(weights);
+            bytes(halves.iter().map(|half| half.to_le_bytes()))
+        }
     }
+}
+
+/// The bytes of numbers in a row; millions of them, so into memory that is there.
+fn bytes<const N: usize>(numbers: impl ExactSizeIterator<Item = [u8; N]>) -> Vec<u8> {
+    let mut bytes = vec![0; N * numbers.len()];
+    bytes.as_chunks_mut::<N>().0.iter_mut().zip(numbers).for_each(|(slot, number)| *slot = number);
+    bytes
 }
 
 #[cfg(test)]
@@ -59,6 +72,13 @@ mod tests {
     fn an_empty_row_and_a_row_of_zeros_stay_so() {
         assert_eq!(quantised(&[]), (vec![], 0.0));
         assert_eq!(quantised(&[0.0, 0.0]), (vec![0, 0], 0.0));
+    }
+
+    #[test]
+    fn floats_are_little_endian() {
+        assert_eq!(float_bytes(&[1.0, -2.5], Dtype::F32), [0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]);
+        assert_eq!(float_bytes(&[1.0, -2.5], Dtype::F16), [0, 0x3c, 0, 0xc1]);
+        assert!(float_bytes(&[], Dtype::F16).is_empty());
     }
 
     proptest! {

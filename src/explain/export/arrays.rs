@@ -38,7 +38,7 @@ pub fn npy(map: &AttentionMap, dtype: Dtype) -> Vec<u8> {
 ///
 /// # Errors
 /// [`ExportError::Format`].
-pub fn safetensors(sheets: &[Sheet], dtype: Dtype, meta: &str) -> Result<Vec<u8>, ExportError> {
+pub fn safetensors(sheets: &[&Sheet], dtype: Dtype, meta: &str) -> Result<Vec<u8>, ExportError> {
     let mut tensors: Vec<(String, Stored, Vec<usize>, Vec<u8>)> = Vec::new();
     for (index, sheet) in sheets.iter().enumerate() {
         let name = |what: &str| if sheets.len() > 1 { format!("{what}.{index}") } else { what.to_owned() };
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_safetensors_file_gives_the_weights_back() {
         for (dtype, tolerance) in [(Dtype::F32, 0.0), (Dtype::F16, 1e-3), (Dtype::U8, 0.004)] {
-            let file = safetensors(&[sheet()], dtype, "{}").unwrap();
+            let file = safetensors(&[&sheet()], dtype, "{}").unwrap();
             let read = SafeTensors::deserialize(&file).unwrap();
             let attention = read.tensor("attention").unwrap();
             assert_eq!(attention.shape(), [1, 2, 1, 3]);
@@ -108,7 +108,7 @@ mod tests {
             }
             assert_eq!(read.tensor("offsets").unwrap().shape(), [3, 2]);
         }
-        let two = safetensors(&[sheet(), sheet()], Dtype::F16, "{}").unwrap();
+        let two = safetensors(&[&sheet(), &sheet()], Dtype::F16, "{}").unwrap();
         assert!(SafeTensors::deserialize(&two).unwrap().tensor("attention.1").is_ok());
     }
 }

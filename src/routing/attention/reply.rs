@@ -101,7 +101,7 @@ impl AttentionReply {
             MapFormat::Json => self.json().to_string().into_bytes(),
             MapFormat::Npy => npy(&first()?.map, dtype),
             MapFormat::Safetensors => {
-                let sheets: Vec<Sheet> = self.windows.iter().map(|(_, sheet)| sheet.clone()).collect();
+                let sheets: Vec<&Sheet> = self.windows.iter().map(|(_, sheet)| sheet).collect();
                 let mut meta = self.whole(false);
                 meta["caption"] = self.caption.line().into();
                 safetensors(&sheets, dtype, &meta.to_string())?
@@ -132,7 +132,7 @@ pub(super) fn reply(
     let Basis { maps, pooled, target } = basis;
     let context = Context { request, plan, view: MailView::new(router, prepared, request.offsets), target };
     let shown = maps.into_iter().zip(pooled.windows).enumerate().filter(|(index, _)| plan.shown.contains(index));
-    let windows = shown.map(|(index, (map, pooling))| context.window(index, &map, &pooling)).collect();
+    let windows = shown.map(|(index, (map, pooling))| context.window(index, map, &pooling)).collect();
     let caption = Caption {
         model: format!("{} {}", prepared.model.router, prepared.model.version),
         kind: context.kind().to_owned(),
@@ -180,7 +180,7 @@ impl Context<'_> {
         })
     }
 
-    fn window(&self, index: usize, map: &AttentionMap, pooling: &[f64]) -> (Value, Sheet) {
+    fn window(&self, index: usize, map: AttentionMap, pooling: &[f64]) -> (Value, Sheet) {
         let (units, rows) = &self.plan.windows[index];
         let range = &self.view.prepared.windowed.windows[index];
         let last = units.len() - 1;
@@ -191,7 +191,7 @@ impl Context<'_> {
             (0..units.len()).filter(|&key| request.special == Special::Keep || !special[key]).collect();
         let stochastic = self.kind() == "alpha" || request.reduce == Reduce::Rollout;
         let map = match request.special {
-            Special::Keep => map.clone(),
+            Special::Keep => map,
             Special::Drop if stochastic => map.without(&special),
             Special::Drop => map.cut(&special),
         };
