@@ -170,6 +170,22 @@ fn eval_writes_a_report_of_the_figures_that_it_prints() {
     assert_eq!(json["by_position"].as_array().unwrap().len(), 10);
     let page = std::fs::read_to_string(report.join("report.html")).unwrap();
     assert!(page.contains("&lt;b&gt;cake&lt;/b&gt;") && !page.contains("<b>cake"), "{page}");
+
+    // Mail for nobody, with labels that are no queues; and a budget tried on halves.
+    let nobody = folder.path().join("nobody.jsonl");
+    let lines = ["What is the capital of Peru?", "Who won the match last night?"];
+    let line = |(id, text): (usize, &&str)| {
+        serde_json::json!({"id": id.to_string(), "body": text, "queue": "oos"}).to_string()
+    };
+    std::fs::write(&nobody, lines.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")).unwrap();
+    let asked =
+        ["eval", data.to_str().unwrap(), "--nobody", nobody.to_str().unwrap(), "--budget-trials", "3", "--json"];
+    let json: serde_json::Value = serde_json::from_str(&stdout(&postroom(&asked, ""))).unwrap();
+    assert_eq!((&json["nobody"]["mails"], &json["mails"]), (&2.into(), &3.into()));
+    // Bakery mail has more energy than either.
+    assert_eq!(json["nobody"]["auroc"], 1.0, "{json}");
+    // Three mails prove nothing, so nothing is routed alone and nothing can be wrong.
+    assert_eq!((&json["budget_trials"]["trials"], &json["budget_trials"]["proven"]), (&3.into(), &0.into()));
 }
 
 /// A service on a port that the system chose, once it is ready; its port, and the reading end of its log, which must stay open as long as it runs.

@@ -4,14 +4,17 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 
 use super::common::{ModelArgs, Progress, load};
 use super::data::{DataArgs, tell};
-use crate::artifact::RouterInfo;
-use crate::dataset::name_conflicts;
+use crate::artifact::{Router, RouterInfo};
+use crate::dataset::{self, name_conflicts};
+use crate::email::CleanOptions;
 use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
-use crate::evaluation::{Evaluation, JudgedMail, evaluate, place_decisive};
+use crate::evaluation::{Evaluation, JudgedMail, Nobody, evaluate, place_decisive};
 use crate::queues::Queue;
+use crate::training::{BudgetTrials, budget_trials};
 
 /// Arguments of `postroom eval`.
 #[derive(Debug, Args)]
@@ -27,6 +30,26 @@ pub(super) struct EvalArgs {
     /// Write report.html and report.json here; the page holds subjects of mails. docs/report.md explains it.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Mail for none of the queues, in any format (labels are not read): how well it is told from the data.
+    #[arg(long, value_name = "FILE")]
+    nobody: Option<PathBuf>,
+    /// Try an error budget on so many random halves of the data: solved on one, counted on the other.
+    #[arg(long, value_name = "TRIALS")]
+    budget_trials: Option<usize>,
+    /// The error budget of --budget-trials.
+    #[arg(long, default_value_t = 0.02, requires = "budget_trials")]
+    budget: f64,
+}
+
+/// All that is printed.
+#[derive(Serialize)]
+struct Printed {
+    #[serde(flatten)]
+    evaluation: Evaluation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nobody: Option<Nobody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_trials: Option<BudgetTrials>,
 }
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
@@ -37,18 +60,60 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let mut progress = Progress::new("judging");
     let evaluated =
         evaluate(&router, &data.examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
-    let evaluation = evaluated.summary;
+    let nobody =
+        args.nobody.as_deref().map(|path| nobody(args, path, &router, &evaluated.mails, &config.routing.email));
+    let queue_ids: Vec<String> = router.info.queues.iter().map(|queue| queue.id.clone()).collect();
+    let trials = args.budget_trials.map(|trials| budget_trials(&evaluated.mails, &queue_ids, args.budget, trials, 0));
+    let printed = Printed { evaluation: evaluated.summary, nobody: nobody.transpose()?, budget_trials: trials };
     if let Some(folder) = &args.report {
         let mut mails = evaluated.mails;
         place_decisive(&data.examples, &mut mails);
         report(folder, &router.info, &args.data.path, &mails)?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&evaluation)?);
+        println!("{}", serde_json::to_string_pretty(&printed)?);
     } else {
-        print!("{}", table(&evaluation));
+        print!("{}{}", table(&printed.evaluation), more(&printed));
     }
     Ok(())
+}
+
+/// Asks the router about mail that is for nobody.
+fn nobody(
+    args: &EvalArgs,
+    path: &Path,
+    router: &Router,
+    known: &[JudgedMail],
+    email: &CleanOptions,
+) -> anyhow::Result<Nobody> {
+    // The label is only there because mail that is judged has one; it is not looked at.
+    let any = router.info.queues.get(0).map_or("", |queue| &queue.id);
+    let data = dataset::read(path, &args.data.columns.options(Some(any)))?;
+    let mut progress = Progress::new("judging mail for nobody");
+    let nobodys = evaluate(router, &data.examples, email, &mut |done, all| progress.tell(done, all))?;
+    Ok(Nobody::of(&router.info, known, &nobodys.mails))
+}
+
+fn more(printed: &Printed) -> String {
+    let mut out = String::new();
+    if let Some(Nobody { mails, out_of_scope, routed_alone, auroc }) = &printed.nobody {
+        let area = auroc.map_or_else(String::new, |area| format!("; told from the data with AUROC {area:.4}"));
+        let _ = writeln!(
+            out,
+            "\nof {mails} mails for nobody {out_of_scope} called out of scope, {routed_alone} routed without a person{area}"
+        );
+    }
+    if let Some(BudgetTrials { max_error_rate, trials, within, proven, worst, coverage }) = &printed.budget_trials {
+        let _ = writeln!(
+            out,
+            "\na budget of {:.1}% was kept in {within} of {trials} random halves (proven in {proven}), at worst {:.2}% were wrong; \
+             {:.1}% of mail was routed without a person",
+            100.0 * max_error_rate,
+            100.0 * worst,
+            100.0 * coverage
+        );
+    }
+    out
 }
 
 fn report(folder: &Path, info: &RouterInfo, data: &Path, mails: &[JudgedMail]) -> anyhow::Result<()> {

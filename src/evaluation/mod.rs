@@ -2,11 +2,13 @@
 
 mod decisive;
 mod judged;
+mod nobody;
 pub mod report;
 mod summary;
 
 pub use decisive::place_decisive;
 pub use judged::JudgedMail;
+pub use nobody::Nobody;
 pub use summary::{Evaluation, Misroute, QueueFigures};
 
 use crate::artifact::Router;

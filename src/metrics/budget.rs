@@ -22,27 +22,56 @@ const DELTA: f64 = 0.05;
 /// `None` for a rate of 0, which no number of mails proves.
 #[must_use]
 pub fn fewest_to_prove(max_error_rate: f64) -> Option<usize> {
+    fewest_at(max_error_rate, DELTA)
+}
+
+fn fewest_at(max_error_rate: f64, delta: f64) -> Option<usize> {
     if max_error_rate.is_nan() || max_error_rate <= 0.0 {
         return None;
     }
-    Some((DELTA.ln() / (1.0 - max_error_rate.min(1.0)).ln()).ceil() as usize)
+    Some((delta.ln() / (1.0 - max_error_rate.min(1.0)).ln()).ceil() as usize)
+}
+
+/// A second sequence of tests begins with so many times the fewest mails.
+const SECOND_BEGINS: usize = 4;
+
+/// One sequence of tests: from so many mails on, each at this risk, until one fails.
+struct Sequence {
+    begins: usize,
+    delta: f64,
+    goes_on: bool,
+}
+
+/// One sequence from the fewest mails that can prove the budget; where there are many mails a second one that begins later, each at
+/// half of the risk: a single wrong label among the surest mails ends the first, and should not cost the whole promise. How many
+/// mails there are says nothing of their answers, so choosing by it is free.
+fn sequences(max_error_rate: f64, mails: usize) -> Vec<Sequence> {
+    let sequence = |times: usize, delta: f64| {
+        let fewest = fewest_at(max_error_rate, delta)?;
+        Some(Sequence { begins: fewest.saturating_mul(times), delta, goes_on: true })
+    };
+    let two = [sequence(1, DELTA / 2.0), sequence(SECOND_BEGINS, DELTA / 2.0)];
+    match two {
+        [Some(first), Some(second)] if mails >= second.begins => vec![first, second],
+        _ => sequence(1, DELTA).into_iter().collect(),
+    }
 }
 
 /// The lowest threshold whose error rate is within the budget, judged on held-out mail.
 ///
 /// Goes from the surest mail down and keeps the last threshold for which it and every stricter one (with enough mail to
-/// judge) has a Clopper-Pearson bound within the budget: a fixed sequence of tests, so testing many costs nothing. Where
-/// even that many right answers in a row could not prove the budget, the last threshold that held it on these mails is
+/// judge) has a Clopper-Pearson bound within the budget: a fixed sequence of tests, so testing many costs nothing. With many
+/// mails there are two such sequences, each at half of the risk, and the lower threshold is kept. Where even that many right answers in a row could not prove the budget, the last threshold that held it on these mails is
 /// returned, marked as not guaranteed.
 #[must_use]
 pub fn solve_threshold(confidences: &[f64], correct: &[bool], max_error_rate: f64) -> BudgetThreshold {
     let mut order: Vec<usize> = (0..confidences.len()).collect();
     order.sort_by(|&a, &b| confidences[b].total_cmp(&confidences[a]));
-    let fewest = fewest_to_prove(max_error_rate).unwrap_or(usize::MAX);
+    let mut sequences = sequences(max_error_rate, order.len());
 
     let none = BudgetThreshold { threshold: 1.0, guaranteed: false, routed: 0, errors: 0 };
     let (mut proven, mut observed) = (none, none);
-    let (mut errors, mut proving) = (0, true);
+    let mut errors = 0;
     for (position, &mail) in order.iter().enumerate() {
         errors += usize::from(!correct[mail]);
         let routed = position + 1;
@@ -54,9 +83,9 @@ pub fn solve_threshold(confidences: &[f64], correct: &[bool], max_error_rate: f6
         if errors as f64 <= max_error_rate * routed as f64 {
             observed = here;
         }
-        if proving && routed >= fewest {
-            proving = clopper_pearson_upper(errors, routed, DELTA) <= max_error_rate;
-            if proving {
+        for sequence in sequences.iter_mut().filter(|sequence| sequence.goes_on && routed >= sequence.begins) {
+            sequence.goes_on = clopper_pearson_upper(errors, routed, sequence.delta) <= max_error_rate;
+            if sequence.goes_on {
                 proven = BudgetThreshold { guaranteed: true, ..here };
             }
         }
@@ -116,6 +145,21 @@ mod tests {
         let solved = solve_threshold(&confidences, &correct, 0.05);
         // 59 right in a row prove 5%; 70 right hold it, the 71st is wrong and 1 in 71 proves nothing.
         assert!(solved.guaranteed && solved.routed == 70 && solved.errors == 0, "{solved:?}");
+    }
+
+    #[test]
+    fn one_wrong_label_among_the_surest_costs_no_promise_where_there_are_many_mails() {
+        let solve = |mails: u32| {
+            let confidences: Vec<f64> = (0..mails).map(|mail| 1.0 - f64::from(mail) / 4000.0).collect();
+            let correct: Vec<bool> = (0..mails).map(|mail| mail != 3 && mail < 900).collect();
+            solve_threshold(&confidences, &correct, 0.02)
+        };
+        // 0.025 wants 183 mails without an error; the second sequence begins at 732, of which 7 may be wrong at most.
+        let solved = solve(1000);
+        assert!(solved.guaranteed && solved.routed > 900 && solved.errors <= 8, "{solved:?}");
+        assert!(clopper_pearson_upper(solved.errors, solved.routed, DELTA / 2.0) <= 0.02);
+        // Too few for a second one: the first ends at its first test.
+        assert!(!solve(700).guaranteed);
     }
 
     #[test]
