@@ -2,10 +2,15 @@
 //!
 //! On real tickets a linear model of word counts is hard to beat, and it errs elsewhere than the encoder does, so the logits
 //! of both are added. Counts are of the tokenizer's pieces over the whole mail: `(1 + ln count) x idf`, scaled to length 1.
+//! What stands after a negation is counted apart ([`Negation`]).
+
+mod negation;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::tokenizer::EncodedEmail;
+pub use negation::Negation;
+
+use crate::tokenizer::{EncodedEmail, Token};
 
 /// Nonzero features of one mail: column and value.
 pub type SparseRow = Vec<(usize, f32)>;
@@ -13,27 +18,29 @@ pub type SparseRow = Vec<(usize, f32)>;
 /// The tokens that are counted, and how rare each is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vocabulary {
-    /// Token ids, ascending; the position is the column.
+    /// Token ids, ascending, those that are waved off last and marked; the position is the column.
     pub ids: Vec<u32>,
     /// `ln((1 + mails) / (1 + mails with the token)) + 1`.
     pub idf: Vec<f32>,
+    /// Which of them count as waved off.
+    pub negation: Negation,
     columns: HashMap<u32, usize>,
 }
 
 impl Vocabulary {
     /// A vocabulary from its stored form; both lists have one length.
     #[must_use]
-    pub fn new(ids: Vec<u32>, idf: Vec<f32>) -> Self {
+    pub fn new(ids: Vec<u32>, idf: Vec<f32>, negation: Negation) -> Self {
         let columns = ids.iter().enumerate().map(|(column, &id)| (id, column)).collect();
-        Self { ids, idf, columns }
+        Self { ids, idf, negation, columns }
     }
 
     /// The tokens that stand in at least two of the mails.
     #[must_use]
-    pub fn fit(mails: &[EncodedEmail]) -> Self {
+    pub fn fit(mails: &[EncodedEmail], negation: Negation) -> Self {
         let mut mails_with: BTreeMap<u32, usize> = BTreeMap::new();
         for mail in mails {
-            let mut ids: Vec<u32> = mail.tokens.iter().map(|token| token.id).collect();
+            let mut ids: Vec<u32> = negation.marked(mail.tokens.iter()).collect();
             ids.sort_unstable();
             ids.dedup();
             ids.into_iter().for_each(|id| *mails_with.entry(id).or_default() += 1);
@@ -41,7 +48,7 @@ impl Vocabulary {
         let rarity = |count: usize| ((1.0 + mails.len() as f32) / (1.0 + count as f32)).ln() + 1.0;
         let (ids, idf) =
             mails_with.into_iter().filter(|(_, count)| *count >= 2).map(|(id, count)| (id, rarity(count))).unzip();
-        Self::new(ids, idf)
+        Self::new(ids, idf, negation)
     }
 
     /// How many tokens are counted.
@@ -59,12 +66,12 @@ impl Vocabulary {
     /// The features of a mail, columns ascending.
     #[must_use]
     pub fn features(&self, mail: &EncodedEmail) -> SparseRow {
-        self.features_of(mail.tokens.iter().map(|token| token.id))
+        self.features_of(mail.tokens.iter())
     }
 
-    fn features_of(&self, ids: impl Iterator<Item = u32>) -> SparseRow {
+    fn features_of<'a>(&'a self, tokens: impl Iterator<Item = &'a Token> + 'a) -> SparseRow {
         let mut counts: BTreeMap<usize, f32> = BTreeMap::new();
-        for id in ids {
+        for id in self.negation.marked(tokens) {
             if let Some(&column) = self.columns.get(&id) {
                 *counts.entry(column).or_default() += 1.0;
             }
@@ -92,13 +99,13 @@ impl Lexical {
     /// One logit per queue, to be added to the encoder's.
     #[must_use]
     pub fn logits(&self, mail: &EncodedEmail) -> Vec<f32> {
-        self.logits_of(mail.tokens.iter().map(|token| token.id))
+        self.logits_of(mail.tokens.iter())
     }
 
     /// [`Lexical::logits`] of a mail that has just these tokens.
     #[must_use]
-    pub fn logits_of(&self, ids: impl Iterator<Item = u32>) -> Vec<f32> {
-        let row = self.vocabulary.features_of(ids);
+    pub fn logits_of<'a>(&'a self, tokens: impl Iterator<Item = &'a Token> + 'a) -> Vec<f32> {
+        let row = self.vocabulary.features_of(tokens);
         let of_queue = |(queue, bias): (usize, &f32)| {
             let weight = &self.weight[queue * self.vocabulary.len()..];
             bias + row.iter().map(|&(column, value)| weight[column] * value).sum::<f32>()
@@ -119,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_tokens_of_two_mails_are_counted_and_rare_ones_weigh_more() {
-        let vocabulary = Vocabulary::fit(&[mail(&[7, 7, 3]), mail(&[3, 9]), mail(&[3, 9, 5])]);
+        let vocabulary = Vocabulary::fit(&[mail(&[7, 7, 3]), mail(&[3, 9]), mail(&[3, 9, 5])], Negation::default());
         assert_eq!(vocabulary.ids, [3, 9]);
         assert!((vocabulary.idf[0] - 1.0).abs() < 1e-6);
         assert!((vocabulary.idf[1] - ((4.0f32 / 3.0).ln() + 1.0)).abs() < 1e-6);
@@ -127,7 +134,7 @@ mod tests {
 
     #[test]
     fn features_have_length_one_and_damp_repeats() {
-        let vocabulary = Vocabulary::new(vec![3, 9], vec![1.0, 2.0]);
+        let vocabulary = Vocabulary::new(vec![3, 9], vec![1.0, 2.0], Negation::default());
         let row = vocabulary.features(&mail(&[9, 3, 3, 3, 100]));
         // 1 + ln 3 against 2: lengths by hand.
         let (a, b) = (1.0 + 3f32.ln(), 2.0f32);
@@ -137,8 +144,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_waved_off_is_another_feature() {
+        let negation = Negation { turning: vec![1], ..Negation::default() };
+        let vocabulary = Vocabulary::fit(&[mail(&[1, 7]), mail(&[1, 7]), mail(&[7])], negation);
+        assert_eq!(vocabulary.ids, [1, 7 | 1 << 31]);
+        let columns = |ids: &[u32]| vocabulary.features(&mail(ids)).iter().map(|entry| entry.0).collect::<Vec<usize>>();
+        assert_eq!(columns(&[1, 7]), [0, 1]);
+        assert_eq!(columns(&[7, 1]), [0]);
+    }
+
+    #[test]
     fn a_mail_of_unknown_words_gets_the_bias() {
-        let vocabulary = Vocabulary::new(vec![3], vec![1.0]);
+        let vocabulary = Vocabulary::new(vec![3], vec![1.0], Negation::default());
         let leg = Lexical { vocabulary, weight: vec![2.0, -1.0], bias: vec![0.5, 0.25] };
         assert_eq!(leg.logits(&mail(&[8])), [0.5, 0.25]);
         assert_eq!(leg.logits(&mail(&[3])), [2.5, -0.75]);

@@ -425,7 +425,7 @@ impl RoutingService {
     pub(super) fn word_logits_without(&self, prepared: &Prepared, removed: &[bool]) -> Vec<f32> {
         let gone = |position: usize| removed.get(position).copied().unwrap_or(false);
         let tokens = prepared.encoded.tokens.iter().enumerate();
-        let left = tokens.filter(|(position, _)| !gone(*position)).map(|(_, token)| token.id);
+        let left = tokens.filter(|(position, _)| !gone(*position)).map(|(_, token)| token);
         let none = || vec![0.0; self.info.groups.n_logits()];
         self.lexical.as_ref().map_or_else(none, |lexical| lexical.logits_of(left))
     }

@@ -132,6 +132,12 @@ impl EmailTokenizer {
         Ok(())
     }
 
+    /// The id of a token as the vocabulary spells it.
+    #[must_use]
+    pub fn token_id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
     /// The id that opens each window.
     #[must_use]
     pub fn cls(&self) -> u32 {

@@ -72,7 +72,7 @@ fn macro_recall(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
 }
 
 /// Weights of the words beside the encoder. 0 leaves them out: they must earn their place.
-const WEIGHTS: [f64; 7] = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0];
+const WEIGHTS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0];
 
 /// The sum of both legs with the best likelihood, calibrated, on held-out mail.
 pub(super) fn best_sum(encoder: &[Vec<f32>], words: &[Vec<f32>], targets: &[usize]) -> Sum {

@@ -9,17 +9,20 @@ mod knowing;
 mod logistic;
 mod promise;
 pub mod queue_changes;
+mod trials;
 
 pub use design::{Design, Row};
 pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, TokenPooling, sentence_starts};
 pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
 pub use logistic::{Logistic, LogisticConfig, Problem};
 pub use promise::Promise;
+pub use trials::{BudgetTrials, budget_trials};
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use candle_nn::VarBuilder;
+use half::f16;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors, HeldOutRecall};
@@ -27,7 +30,7 @@ use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::dataset::Example;
 use crate::email::CleanOptions;
 use crate::evaluation::{JudgedMail, place_decisive};
-use crate::lexical::{Lexical, SparseRow, Vocabulary};
+use crate::lexical::{Lexical, Negation, SparseRow, Vocabulary};
 use crate::metrics::expected_calibration_error;
 use crate::model::{BatchEncoder, KeepMaps, ModelError};
 use crate::queues::{Queue, QueueError, QueueSet, slug};
@@ -267,7 +270,7 @@ pub fn train(
     progress.stage("reading mail");
     let pooled = features(backbone, &inbox.mails, config, progress)?;
     let features: Vec<Vec<f32>> = pooled.iter().map(|vector| scaled_to_one(vector)).collect();
-    let vocabulary = Vocabulary::fit(&inbox.mails);
+    let vocabulary = Vocabulary::fit(&inbox.mails, negation(backbone.tokenizer, &config.languages));
     let words: Vec<SparseRow> = inbox.mails.iter().map(|mail| vocabulary.features(mail)).collect();
 
     let d_model = backbone.encoder.config().d_model;
@@ -339,7 +342,9 @@ pub fn train(
     };
     let lexical = (weight > 0.0).then(|| {
         let model = Logistic::fit(&words, &words_leg.logistic);
-        Lexical { vocabulary, weight: narrow(&model.weight, weight), bias: narrow(&model.bias, weight) }
+        // In half precision, as it is stored: a thousandth of a logit, and half of the file.
+        let rounded = narrow(&model.weight, weight).into_iter().map(|value| f16::from_f32(value).to_f32()).collect();
+        Lexical { vocabulary, weight: rounded, bias: narrow(&model.bias, weight) }
     });
     Ok(Trained {
         queues,
@@ -377,6 +382,12 @@ fn check(config: &TrainingConfig) -> Result<(), TrainingError> {
 /// A router that word counts alone would beat helps nobody, however it was made.
 fn refuse_below_baseline(ours: f64, baseline: f64) -> Result<(), TrainingError> {
     if ours < baseline { Err(TrainingError::BelowBaseline { ours, baseline }) } else { Ok(()) }
+}
+
+/// What turns words, where the mail is English.
+fn negation(tokenizer: &EmailTokenizer, languages: &[String]) -> Negation {
+    let english = languages.is_empty() || languages.iter().any(|language| language == "en");
+    if english { Negation::english(|token| tokenizer.token_id(token)) } else { Negation::default() }
 }
 
 fn scaled_to_one(vector: &[f32]) -> Vec<f32> {

@@ -8,7 +8,7 @@ use crate::artifact::{
     Remembered, RouterFiles,
 };
 use crate::collate::Pooling;
-use crate::lexical::{Lexical, Vocabulary};
+use crate::lexical::{Lexical, Negation, Vocabulary};
 use crate::tokenizer::WindowConfig;
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
@@ -41,7 +41,7 @@ fn router() -> StoredRouter {
             bias: vec![0.0, 1.0, 2.0, 3.0],
         },
         lexical: Some(Lexical {
-            vocabulary: Vocabulary::new(vec![7], vec![1.0]),
+            vocabulary: Vocabulary::new(vec![7], vec![1.0], Negation::default()),
             weight: vec![0.0, 1.0, 2.0, 3.0],
             bias: vec![0.0; 4],
         }),
