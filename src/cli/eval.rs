@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::common::{ModelArgs, Progress, load};
 use super::data::{DataArgs, tell};
+use super::output::{print, print_line};
 use crate::artifact::RouterInfo;
 use crate::dataset::name_conflicts;
 use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
@@ -43,12 +44,7 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
         place_decisive(&data.examples, &mut mails);
         report(folder, &router.info, &args.data.path, &mails)?;
     }
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&evaluation)?);
-    } else {
-        print!("{}", table(&evaluation));
-    }
-    Ok(())
+    if args.json { print_line(serde_json::to_string_pretty(&evaluation)?) } else { print(table(&evaluation)) }
 }
 
 fn report(folder: &Path, info: &RouterInfo, data: &Path, mails: &[JudgedMail]) -> anyhow::Result<()> {
