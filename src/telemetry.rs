@@ -1,13 +1,18 @@
 //! Logs: to standard error, for people on a terminal, as JSON lines elsewhere. Mail text and addresses never stand in
 //! them above `debug`.
+//!
+//! A line that cannot be written (a full disk, a reader that has gone) is lost and counted in `postroom_log_lines_lost_total`;
+//! the service goes on.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::otlp::OtlpConfig;
+use crate::server::count_lost_log_line;
 
 /// Settings of the log and of traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,7 +69,9 @@ pub enum TelemetryError {
 pub fn init(config: &TelemetryConfig) -> Result<(), TelemetryError> {
     let filter = filter(&config.log)?;
     let terminal = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // What the subscriber cannot write it would print to standard error, and panic where that is what is full.
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(LogLines::stderr).log_internal_errors(false);
     match config.format {
         LogFormat::Json => lines.json().flatten_event(true).finish().try_init()?,
         LogFormat::Auto if !terminal => lines.json().flatten_event(true).finish().try_init()?,
@@ -79,6 +86,37 @@ pub(crate) fn filter(text: &str) -> Result<EnvFilter, TelemetryError> {
         .with_default_directive(tracing_subscriber::filter::LevelFilter::INFO.into())
         .parse(text)
         .map_err(|source| TelemetryError::Filter { text: text.to_owned(), source })
+}
+
+/// Where log lines go. Each comes as one write.
+struct LogLines<W> {
+    out: W,
+    torn: &'static AtomicBool,
+}
+
+impl LogLines<io::Stderr> {
+    fn stderr() -> Self {
+        static TORN: AtomicBool = AtomicBool::new(false);
+        Self { out: io::stderr(), torn: &TORN }
+    }
+}
+
+impl<W: Write> Write for LogLines<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.write_all(line).map(|()| line.len())
+    }
+
+    fn write_all(&mut self, line: &[u8]) -> io::Result<()> {
+        // Half a line may stand there: what comes after it must not be joined to it.
+        let begun = if self.torn.load(Ordering::Relaxed) { self.out.write_all(b"\n") } else { Ok(()) };
+        let written = begun.and_then(|()| self.out.write_all(line));
+        self.torn.store(written.is_err(), Ordering::Relaxed);
+        written.inspect_err(|_| count_lost_log_line())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// A panic becomes one log line with its place. Its message may quote the text that it happened on, so that stands at
@@ -102,6 +140,43 @@ mod tests {
     fn a_filter_that_means_nothing_is_refused() {
         assert!(filter("info,postroom::server=debug").is_ok());
         assert!(filter("postroom=loud").is_err());
+    }
+
+    /// A disk with room for so many more bytes.
+    struct Disk {
+        room: usize,
+        kept: Vec<u8>,
+    }
+
+    impl Write for &mut Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.room == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let fits = bytes.len().min(self.room);
+            self.room -= fits;
+            self.kept.extend_from_slice(&bytes[..fits]);
+            Ok(fits)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_costs_log_lines_and_the_next_one_stands_by_itself() {
+        static TORN: AtomicBool = AtomicBool::new(false);
+        let mut disk = Disk { room: 9, kept: Vec::new() };
+        let mut log = |line: &str, room| {
+            disk.room += room;
+            LogLines { out: &mut disk, torn: &TORN }.write_all(line.as_bytes()).is_ok()
+        };
+        assert_eq!(
+            [log("first\n", 0), log("second\n", 0), log("third\n", 0), log("fourth\n", 100), log("fifth\n", 0)],
+            [true, false, false, true, true]
+        );
+        assert_eq!(String::from_utf8_lossy(&disk.kept), "first\nsec\nfourth\nfifth\n");
     }
 
     #[test]

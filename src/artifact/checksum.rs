@@ -34,7 +34,15 @@ pub fn sha256_file(path: &Path) -> Result<String, ArtifactError> {
 
 /// Compares a file's bytes with the checksum that the router expects.
 pub(super) fn verify(path: &Path, bytes: &[u8], expected: &str) -> Result<(), ArtifactError> {
-    let found = sha256(bytes);
+    compare(path, sha256(bytes), expected)
+}
+
+/// As [`verify`], of a file that is not needed otherwise.
+pub(super) fn verify_file(path: &Path, expected: &str) -> Result<(), ArtifactError> {
+    compare(path, sha256_file(path)?, expected)
+}
+
+fn compare(path: &Path, found: String, expected: &str) -> Result<(), ArtifactError> {
     if found == expected {
         return Ok(());
     }

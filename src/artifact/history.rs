@@ -1,4 +1,8 @@
 //! `changes.jsonl` of a versioned router: one line for each change of the version in force.
+//!
+//! A change is written down first and comes in force then, by a rename that needs no room: a disk that is full leaves both as
+//! they were. Whoever is killed in between leaves a line of a change that never was, or half a line. The first is passed over, the
+//! second cut off.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -42,7 +46,7 @@ pub struct History {
     router: VersionedRouter,
     path: PathBuf,
     file: File,
-    changes: Vec<Change>,
+    written: Written,
     _lock: File,
 }
 
@@ -56,32 +60,44 @@ impl History {
         let lock =
             File::create(&path).and_then(|file| file.lock().map(|()| file)).map_err(ArtifactError::write(&path))?;
         let path = router.root().join(NAME);
-        let changes = read(&path)?;
+        let written = read(&path)?;
         // Opened before anything is changed: a change that cannot be written down must not happen.
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(ArtifactError::write(&path))?;
-        Ok(Self { router: router.clone(), path, file, changes, _lock: lock })
+        Ok(Self { router: router.clone(), path, file, written, _lock: lock })
     }
 
     /// The version that a rollback would put in force.
     #[must_use]
     pub fn previous(&self, current: Option<&str>) -> Option<String> {
-        previous(&self.changes, current)
+        previous(&self.written.changes, current)
     }
 
-    /// Puts a version in force and writes down that it was.
+    /// Writes down that a version is put in force, and does so.
     ///
     /// # Errors
-    /// [`ArtifactError`]; where only the writing down failed, the version is in force.
+    /// [`ArtifactError`]; the version before is in force then, and nothing else is written down.
     pub fn put_in_force(&mut self, action: Action, to: &str, at: String, who: String) -> Result<Change, ArtifactError> {
         let change = Change { at, action, from: self.router.current()?, to: to.to_owned(), who };
         let line = serde_json::to_string(&change).map_err(|source| ArtifactError::damaged(&self.path, source))?;
-        self.router.set_current(to)?;
-        self.file
-            .write_all(format!("{line}\n").as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .map_err(ArtifactError::write(&self.path))?;
-        self.changes.push(change.clone());
+        let next = self.router.prepare_current(to)?;
+        let line = format!("{}{line}\n", if self.written.ended { "" } else { "\n" });
+        let put = self.append(line.as_bytes()).map_err(ArtifactError::write(&self.path)).and_then(|()| next.put());
+        if let Err(error) = put {
+            // Best effort: where not even that can be done, whoever reads it passes over a change that never was.
+            let _ = self.file.set_len(self.written.length);
+            return Err(error);
+        }
+        self.written.length += line.len() as u64;
+        self.written.ended = true;
+        self.written.changes.push(change.clone());
         Ok(change)
+    }
+
+    /// Behind the last whole line: half a line that a kill left is cut off.
+    fn append(&mut self, line: &[u8]) -> std::io::Result<()> {
+        self.file.set_len(self.written.length)?;
+        self.file.write_all(line)?;
+        self.file.sync_all()
     }
 }
 
@@ -90,28 +106,58 @@ impl History {
 /// # Errors
 /// As [`History::open`].
 pub fn changes(router: &VersionedRouter) -> Result<Vec<Change>, ArtifactError> {
-    read(&router.root().join(NAME))
+    Ok(read(&router.root().join(NAME))?.changes)
 }
 
-fn read(path: &Path) -> Result<Vec<Change>, ArtifactError> {
-    let text = match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+/// The whole lines of the file.
+struct Written {
+    changes: Vec<Change>,
+    /// Where they end.
+    length: u64,
+    /// Whether the last of them has the end of its line, which a kill or an editor may have left out.
+    ended: bool,
+}
+
+fn read(path: &Path) -> Result<Written, ArtifactError> {
+    let text = match std::fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         read => read.map_err(ArtifactError::read(path))?,
     };
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(number, line)| {
-            serde_json::from_str(line)
-                .map_err(|source| ArtifactError::damaged(path, format_args!("line {}: {source}", number + 1)))
-        })
-        .collect()
+    let mut written = Written { changes: Vec::new(), length: 0, ended: true };
+    for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let (number, ended) = (number + 1, line.ends_with(b"\n"));
+        if !line.trim_ascii().is_empty() {
+            match serde_json::from_slice(line) {
+                Ok(change) => written.changes.push(change),
+                Err(source) if ended => {
+                    return Err(ArtifactError::damaged(path, format_args!("line {number}: {source}")));
+                }
+                Err(_) => {
+                    tracing::warn!(
+                        path = %path.display(),
+                        line = number,
+                        "half a line at the end, as a kill or a full disk leaves it: passed over; the next change cuts it off"
+                    );
+                    break;
+                }
+            }
+        }
+        written.length += line.len() as u64;
+        written.ended = ended;
+    }
+    Ok(written)
 }
 
 /// The version before `current`: a promotion puts one on top of those before, a rollback takes one off. `None` where there is
 /// none, or where somebody changed the version without writing it down.
 pub fn previous(changes: &[Change], current: Option<&str>) -> Option<String> {
     let mut stack: Vec<&str> = Vec::new();
-    for change in changes {
+    for (change, next) in changes.iter().zip(changes.iter().skip(1).map(Some).chain([None])) {
+        let after = next.map_or(current, |next| next.from.as_deref());
+        if after == change.from.as_deref() && after != Some(&change.to) {
+            // Written down and killed before it came in force.
+            continue;
+        }
         match change.action {
             Action::Promote => {
                 if stack.is_empty() {
@@ -150,6 +196,76 @@ mod tests {
         changes.push(change(Rollback, Some("d"), "b"));
         changes.push(change(Rollback, Some("b"), "a"));
         assert_eq!(previous(&changes, Some("a")), None);
+    }
+
+    #[test]
+    fn a_change_that_was_killed_before_it_came_in_force_never_was() {
+        use Action::{Promote, Rollback};
+        let mut changes = vec![change(Promote, None, "a"), change(Promote, Some("a"), "b")];
+        for killed in [change(Promote, Some("b"), "c"), change(Rollback, Some("b"), "a")] {
+            changes.push(killed);
+            assert_eq!(previous(&changes, Some("b")).as_deref(), Some("a"));
+        }
+        changes.push(change(Promote, Some("b"), "d"));
+        assert_eq!(previous(&changes, Some("d")).as_deref(), Some("b"));
+        // Promoting what is in force is a change, though nothing changes.
+        changes.push(change(Promote, Some("d"), "d"));
+        assert_eq!(previous(&changes, Some("d")).as_deref(), Some("d"));
+    }
+
+    fn versioned() -> (tempfile::TempDir, VersionedRouter) {
+        let folder = tempfile::tempdir().unwrap();
+        let router = VersionedRouter::open_or_create(&folder.path().join("shop")).unwrap();
+        ["a", "b"].iter().for_each(|version| std::fs::create_dir(router.path_of(version)).unwrap());
+        (folder, router)
+    }
+
+    fn put(router: &VersionedRouter, to: &str) -> Result<Change, ArtifactError> {
+        let mut history = History::open(router)?;
+        history.put_in_force(Action::Promote, to, "2026-01-05T10:12:00Z".to_owned(), "ann".to_owned())
+    }
+
+    /// Wherever a kill in mid-write cuts the last line.
+    #[test]
+    fn half_a_line_at_the_end_is_passed_over_and_the_next_change_stands_by_itself() {
+        let (_folder, router) = versioned();
+        put(&router, "a").unwrap();
+        let file = router.root().join(NAME);
+        let whole = std::fs::read(&file).unwrap();
+        let half = r#"{"at":"2026-01-05T10:13:00Z","action":"promote","from":"a","to":"b","who":"Zoë"}"#.as_bytes();
+        // At its first byte, in the middle, within a letter of two bytes; and what a power cut leaves.
+        let letter = half.len() - 4;
+        for end in [&half[..1], &half[..half.len() / 2], &half[..=letter], &[0; 512]] {
+            std::fs::write(&file, [&whole[..], end].concat()).unwrap();
+            assert_eq!(changes(&router).unwrap().len(), 1);
+            let change = put(&router, "b").unwrap();
+            assert_eq!(changes(&router).unwrap().last(), Some(&change));
+            assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
+            router.set_current("a").unwrap();
+        }
+        // Nothing but the end of the line is missing.
+        std::fs::write(&file, [&whole[..], half].concat()).unwrap();
+        router.set_current("b").unwrap();
+        put(&router, "a").unwrap();
+        assert_eq!(
+            changes(&router).unwrap().iter().map(|change| change.to.as_str()).collect::<Vec<_>>(),
+            ["a", "b", "a"]
+        );
+        std::fs::write(&file, [b"{}\n", &whole[..]].concat()).unwrap();
+        let error = put(&router, "b").unwrap_err().to_string();
+        assert!(error.contains("changes.jsonl is damaged") && error.contains("line 1"), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_change_that_cannot_be_written_down_does_not_happen() {
+        let (_folder, router) = versioned();
+        put(&router, "a").unwrap();
+        let mut history = History::open(&router).unwrap();
+        history.file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        assert!(history.put_in_force(Action::Promote, "b", String::new(), String::new()).is_err());
+        assert_eq!((router.current().unwrap().as_deref(), changes(&router).unwrap().len()), (Some("a"), 1));
+        assert!(!router.root().join(".current").exists());
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod save;
 mod search;
 mod shared_encoders;
 mod stored;
+mod verify;
 mod versions;
 mod watched;
 mod weights;
@@ -37,10 +38,11 @@ pub use probes::{SelfTest, record_probes, self_test};
 pub use router_dir::{
     Router, RouterInfo, find_encoder, load_readable_encoder, load_router, load_router_sharing, word_logits,
 };
-pub use save::{RouterTensors, save_memory, save_router, write_card};
+pub use save::{RouterTensors, save_memory, save_router, save_router_and, write_card};
 pub use search::find_model;
 pub use shared_encoders::SharedEncoders;
 pub use stored::StoredRouter;
+pub use verify::verify_router;
 pub use versions::{Version, VersionedRouter, refuse_versions, resolve_router};
 pub use watched::{Look, look};
 pub use weights::Weights;

@@ -116,6 +116,11 @@ pub fn record_probes(path: &Path, router: &Router) -> Result<(), ArtifactError> 
     replace(path, NAME, format!("{json}\n").as_bytes())
 }
 
+/// Refuses a file that cannot be understood; none at all is fine.
+pub(super) fn check(path: &Path) -> Result<(), ArtifactError> {
+    read(path).map(drop)
+}
+
 fn read(path: &Path) -> Result<Option<Probes>, ArtifactError> {
     let file = path.join(NAME);
     let text = match std::fs::read_to_string(&file) {
@@ -148,13 +153,11 @@ fn logits<'t>(router: &Router, texts: impl Iterator<Item = &'t str>) -> Result<V
         .map(|encoded| WindowedEmail::new(encoded, &router.tokenizer, &info.windows, info.pooling))
         .collect();
     let output = router.classifier.forward(&pack(&windowed), &KeepMaps::None)?;
-    Ok(output
-        .logits
-        .into_iter()
-        .zip(&encoded)
-        .map(|(mut logits, encoded)| {
-            logits.iter_mut().zip(router.word_logits(encoded)).for_each(|(logit, word)| *logit += word);
-            info.queue_logits(&logits)
-        })
-        .collect())
+    let with_words = output.logits.into_iter().zip(&encoded).map(|(mut logits, encoded)| {
+        logits.iter_mut().zip(router.word_logits(encoded)).for_each(|(logit, word)| *logit += word);
+        let logits = info.queue_logits(&logits);
+        // The network's own numbers are checked where they are made; the words' come on top.
+        if logits.iter().all(|logit| logit.is_finite()) { Ok(logits) } else { Err(ModelError::NotFinite) }
+    });
+    with_words.collect()
 }

@@ -1,6 +1,7 @@
 //! A router's directory, read into a running network.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
@@ -123,9 +124,8 @@ pub fn load_router_sharing(
     shared: &SharedEncoders,
 ) -> Result<Router, ArtifactError> {
     let path = &versions::resolve_router(path)?;
-    let manifest = path.join(MANIFEST);
-    if manifest.is_file() {
-        return load_own(path, &manifest, dtype, device, shared);
+    if has_manifest(path)? {
+        return load_own(path, &path.join(MANIFEST), dtype, device, shared);
     }
     if path.join(ENCODER_FILES[0]).is_file() {
         return hugging_face::load(path, dtype, device);
@@ -226,6 +226,16 @@ pub(super) fn queues_of(manifest: &Manifest, path: &Path) -> Result<(QueueSet, L
         )));
     }
     Ok((queues, groups))
+}
+
+/// Whether there is a `router.json`. One that cannot be looked at is an error that names it, not a router that is missing.
+pub(super) fn has_manifest(path: &Path) -> Result<bool, ArtifactError> {
+    let file = path.join(MANIFEST);
+    match file.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(error) => Err(ArtifactError::read(&file)(error)),
+    }
 }
 
 pub(super) fn read_manifest(path: &Path) -> Result<Manifest, ArtifactError> {

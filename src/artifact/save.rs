@@ -1,6 +1,8 @@
 //! Writing a router: whole or not at all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
 
 use super::encoder_change::{ADAPTER, ADAPTER_CONFIG, ENCODER};
 use super::manifest::RouterFiles;
@@ -26,7 +28,7 @@ pub struct RouterTensors<'a> {
     pub memory: Option<&'a Memory>,
 }
 
-/// Writes a router's directory whole: aside, flushed to disk, then renamed over the old one. A crash or a full disk on
+/// Writes a router's directory whole: aside, flushed to disk, then exchanged with the old one. A crash or a full disk on
 /// the way leaves the old router as it was. `manifest.files` and `manifest.version` are filled in here.
 ///
 /// # Errors
@@ -37,17 +39,34 @@ pub fn save_router(
     tensors: RouterTensors<'_>,
     card: &str,
 ) -> Result<(), ArtifactError> {
-    write_router(path, manifest, tensors, card, None)
+    save_router_and(path, manifest, tensors, card, |_| Ok(()))
 }
 
-/// As [`save_router`]; what stands in `companions` beside a router's own files (an encoder, say) is copied along.
-pub(super) fn write_router(
+/// As [`save_router`]; `finish` adds to the new router, where it lies before it takes the place of the old one. Where it fails, the
+/// old router stays.
+///
+/// # Errors
+/// Those of [`save_router`] and of `finish`.
+pub fn save_router_and<T, E: From<ArtifactError>>(
+    path: &Path,
+    manifest: Manifest,
+    tensors: RouterTensors<'_>,
+    card: &str,
+    finish: impl FnOnce(&Path) -> Result<T, E>,
+) -> Result<T, E> {
+    let written = write_aside(path, manifest, tensors, card)?;
+    let finished = finish(written.path())?;
+    put_in_place(written, path)?;
+    Ok(finished)
+}
+
+/// Writes a router beside the place where it is to lie.
+pub(super) fn write_aside(
     path: &Path,
     mut manifest: Manifest,
     tensors: RouterTensors<'_>,
     card: &str,
-    companions: Option<&Path>,
-) -> Result<(), ArtifactError> {
+) -> Result<TempDir, ArtifactError> {
     refuse_versions(path)?;
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -81,25 +100,44 @@ pub(super) fn write_router(
     write_flushed(&aside.path().join(HEAD), &head)?;
     write_flushed(&aside.path().join(MANIFEST), &manifest_bytes(&manifest)?)?;
     write_flushed(&aside.path().join(CARD), card.as_bytes())?;
+    Ok(aside)
+}
 
-    if let Some(companions) = companions {
-        copy_companions(companions, aside.path())?;
-    }
-
-    let fresh = aside.keep();
+/// Puts a router that was written aside in its place; an old one that lies there goes.
+pub(super) fn put_in_place(written: TempDir, path: &Path) -> Result<(), ArtifactError> {
+    readable_by_all(written.path())?;
     if path.exists() {
-        let old = fresh.with_extension("old");
-        std::fs::rename(path, &old).map_err(ArtifactError::write(path))?;
-        if let Err(source) = std::fs::rename(&fresh, path) {
-            // Best effort: the old router back in its place before the error is told.
-            let _ = std::fs::rename(&old, path);
-            return Err(ArtifactError::write(path)(source));
-        }
-        std::fs::remove_dir_all(&old).map_err(ArtifactError::write(&old))?;
-    } else {
-        std::fs::rename(&fresh, path).map_err(ArtifactError::write(path))?;
+        exchange(written.path(), path).map_err(ArtifactError::write(path))?;
+        let old = written.path().to_owned();
+        return written.close().map_err(ArtifactError::write(&old));
     }
-    readable_by_all(path)
+    std::fs::rename(written.path(), path).map_err(ArtifactError::write(path))?;
+    // It is no longer there to be taken away.
+    let _ = written.keep();
+    Ok(())
+}
+
+/// Puts each directory in the place of the other.
+fn exchange(fresh: &Path, path: &Path) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        // In one step: whoever is killed leaves the old router or the new one.
+        match renameat_with(CWD, fresh, CWD, path, RenameFlags::EXCHANGE) {
+            // Not every file system can.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+            done => return Ok(done?),
+        }
+    }
+    let old = fresh.with_extension("old");
+    std::fs::rename(path, &old)?;
+    if let Err(error) = std::fs::rename(fresh, path) {
+        // Best effort: the old router back in its place before the error is told.
+        let _ = std::fs::rename(&old, path);
+        return Err(error);
+    }
+    std::fs::rename(&old, fresh)
 }
 
 fn manifest_bytes(manifest: &Manifest) -> Result<Vec<u8>, ArtifactError> {
@@ -140,13 +178,38 @@ pub fn write_card(path: &Path, card: &str) -> Result<(), ArtifactError> {
 
 /// Replaces one file of a router.
 pub(super) fn replace(path: &Path, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
-    let (fresh, old) = (path.join(format!(".{name}")), path.join(name));
-    write_flushed(&fresh, bytes)?;
-    std::fs::rename(&fresh, &old).map_err(ArtifactError::write(&old))
+    Replacement::write(path, name, bytes)?.put()
+}
+
+/// A file that is written beside the one that it shall replace. Dropped before, it is taken away again.
+pub(super) struct Replacement {
+    fresh: PathBuf,
+    old: PathBuf,
+}
+
+impl Replacement {
+    /// Writes and flushes it.
+    pub(super) fn write(path: &Path, name: &str, bytes: &[u8]) -> Result<Self, ArtifactError> {
+        let replacement = Self { fresh: path.join(format!(".{name}")), old: path.join(name) };
+        write_flushed(&replacement.fresh, bytes)?;
+        Ok(replacement)
+    }
+
+    /// Puts it in its place, which needs no room.
+    pub(super) fn put(self) -> Result<(), ArtifactError> {
+        std::fs::rename(&self.fresh, &self.old).map_err(ArtifactError::write(&self.old))
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        // Gone already where it was put in its place.
+        let _ = std::fs::remove_file(&self.fresh);
+    }
 }
 
 /// Copies what is no file of a router.
-fn copy_companions(from: &Path, to: &Path) -> Result<(), ArtifactError> {
+pub(super) fn copy_companions(from: &Path, to: &Path) -> Result<(), ArtifactError> {
     const OWN: [&str; 9] =
         [MANIFEST, HEAD, lexical_file::NAME, ADAPTER, ADAPTER_CONFIG, ENCODER, memory_file::NAME, probes::NAME, CARD];
     for entry in std::fs::read_dir(from).map_err(ArtifactError::read(from))? {

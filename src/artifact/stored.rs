@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::encoder_dir::ENCODER_FILES;
-use super::router_dir::{queues_of, read_manifest};
-use super::save::{CARD, HEAD, MANIFEST, write_router};
+use super::router_dir::{has_manifest, queues_of, read_manifest};
+use super::save::{CARD, HEAD, MANIFEST, copy_companions, put_in_place, write_aside};
 use super::{
     ArtifactError, EncoderChange, HeadTensors, LogitGroups, Manifest, Memory, RouterTensors, lexical_file, memory_file,
 };
@@ -36,7 +36,7 @@ impl StoredRouter {
     /// [`ArtifactError`], naming the file and what is wrong with it.
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
         let manifest_path = path.join(MANIFEST);
-        if !manifest_path.is_file() {
+        if !has_manifest(path)? {
             let path = path.to_owned();
             let foreign = path.join(ENCODER_FILES[0]).is_file();
             return Err(if foreign { ArtifactError::Unchangeable { path } } else { ArtifactError::NoRouter { path } });
@@ -66,6 +66,19 @@ impl StoredRouter {
     /// # Errors
     /// [`ArtifactError::Write`]; a router that was there is then as it was.
     pub fn save(&self, path: &Path, from: &Path) -> Result<(), ArtifactError> {
+        self.save_and(path, from, |_| Ok(()))
+    }
+
+    /// As [`StoredRouter::save`]; `finish` adds to the new router before it takes the place of the old one.
+    ///
+    /// # Errors
+    /// Those of [`StoredRouter::save`] and of `finish`; a router that was there is then as it was.
+    pub fn save_and<T, E: From<ArtifactError>>(
+        &self,
+        path: &Path,
+        from: &Path,
+        finish: impl FnOnce(&Path) -> Result<T, E>,
+    ) -> Result<T, E> {
         let manifest = Manifest { members: self.groups.clone().into_members(), ..self.manifest.clone() };
         queues_of(&manifest, &path.join(MANIFEST))?;
         let tensors = RouterTensors {
@@ -74,7 +87,11 @@ impl StoredRouter {
             change: self.change.as_ref(),
             memory: self.memory.as_ref(),
         };
-        write_router(path, manifest, tensors, &self.card, Some(from))
+        let written = write_aside(path, manifest, tensors, &self.card)?;
+        copy_companions(from, written.path())?;
+        let finished = finish(written.path())?;
+        put_in_place(written, path)?;
+        Ok(finished)
     }
 
     /// The place of a queue in the router's order.

@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::router_dir::read_manifest;
-use super::save::{MANIFEST, copy, readable_by_all, replace};
+use super::save::{MANIFEST, Replacement, copy, readable_by_all};
 use super::{ArtifactError, Manifest};
 
 const VERSIONS: &str = "versions";
@@ -148,8 +148,13 @@ impl VersionedRouter {
     /// # Errors
     /// [`ArtifactError::NoVersion`] where it is not there, [`ArtifactError::Write`].
     pub fn set_current(&self, version: &str) -> Result<(), ArtifactError> {
+        self.prepare_current(version)?.put()
+    }
+
+    /// Does all of [`VersionedRouter::set_current`] that needs room on the disk.
+    pub(super) fn prepare_current(&self, version: &str) -> Result<Replacement, ArtifactError> {
         self.check(version)?;
-        replace(&self.root, CURRENT, format!("{version}\n").as_bytes())
+        Replacement::write(&self.root, CURRENT, format!("{version}\n").as_bytes())
     }
 
     /// Refuses a version that is not there.

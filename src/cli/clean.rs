@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::input::InputArgs;
+use super::output::{print, print_line};
 use crate::email::{CleanEmail, CleanOptions};
 
 /// Arguments of `postroom clean`.
@@ -19,12 +20,7 @@ pub(super) struct CleanArgs {
 
 pub(super) fn run(args: &CleanArgs) -> anyhow::Result<()> {
     let email = args.input.read()?.content.clean(&CleanOptions::default());
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&as_json(&email))?);
-    } else {
-        print!("{}", as_text(&email)?);
-    }
-    Ok(())
+    if args.json { print_line(serde_json::to_string_pretty(&as_json(&email))?) } else { print(as_text(&email)?) }
 }
 
 fn as_json(email: &CleanEmail) -> serde_json::Value {

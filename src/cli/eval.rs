@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::common::{ModelArgs, Progress, load};
 use super::data::{DataArgs, tell};
+use super::output::{print, print_line};
 use crate::artifact::{Router, RouterInfo};
 use crate::dataset::{self, name_conflicts};
 use crate::email::CleanOptions;
@@ -71,11 +72,10 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
         report(folder, &router.info, &args.data.path, &mails)?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&printed)?);
+        print_line(serde_json::to_string_pretty(&printed)?)
     } else {
-        print!("{}{}", table(&printed.evaluation), more(&printed));
+        print(format_args!("{}{}", table(&printed.evaluation), more(&printed)))
     }
-    Ok(())
 }
 
 /// Asks the router about mail that is for nobody.

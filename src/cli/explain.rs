@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::common::{ModelArgs, load};
 use super::input::InputArgs;
+use super::output::{print, print_line};
 use super::route::{block_on, parse_word};
 use crate::inference::Caller;
 use crate::routing::{Against, Classes, EvidenceUnit, ExplainRequest, Method, Perturb, RoutingService};
@@ -64,12 +65,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         ..ExplainRequest::default()
     };
     let explanation = block_on(service.explain(mail, &request, Caller::default()))??;
-    if args.json {
-        println!("{}", serde_json::to_string(explanation.json())?);
-    } else {
-        print!("{}", render(explanation.json()));
-    }
-    Ok(())
+    if args.json { print_line(serde_json::to_string(explanation.json())?) } else { print(render(explanation.json())) }
 }
 
 /// Items of one list that are printed; a mail may have thousands of words.

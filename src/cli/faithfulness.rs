@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::common::{ModelArgs, Progress, load};
 use super::data::{DataArgs, tell};
+use super::output::print;
 use super::route::{block_on, parse_word};
 use crate::dataset::Example;
 use crate::routing::{Faithfulness, Mail, MailContent, MailFields, Method, RoutingError, RoutingService};
@@ -71,8 +72,7 @@ pub(super) fn run(args: &FaithfulnessArgs) -> anyhow::Result<()> {
         }
         progress.tell(done + 1, examples.len());
     }
-    print!("{}", render(&table, right, unread));
-    Ok(())
+    print(render(&table, right, unread))
 }
 
 fn mail_of(example: &Example) -> Mail {

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use super::output::print_line;
 use crate::server::keys::{KeyRing, NewKey, Scope};
 
 /// Arguments of `postroom keys`.
@@ -40,14 +41,15 @@ pub(super) fn run(args: &KeysArgs) -> anyhow::Result<()> {
         KeysCommand::New { name, scope, json } => {
             let new = NewKey::make(name, scope.iter().copied().collect()).map_err(anyhow::Error::from)?;
             if *json {
-                println!("{}", serde_json::json!({"key": new.key.as_str(), "line": new.line}));
+                print_line(serde_json::json!({"key": new.key.as_str(), "line": new.line}))?;
             } else {
-                println!("key, shown this once:\n  {}\n\nline for the key file:\n  {}", new.key.as_str(), new.line);
+                let (key, line) = (new.key.as_str(), &new.line);
+                print_line(format_args!("key, shown this once:\n  {key}\n\nline for the key file:\n  {line}"))?;
             }
         }
         KeysCommand::List { file } => {
             for (name, scopes) in KeyRing::read(file)?.names() {
-                println!("{name}  {scopes}");
+                print_line(format_args!("{name}  {scopes}"))?;
             }
         }
     }

@@ -1,7 +1,5 @@
 //! The command line.
 
-#![expect(clippy::print_stdout, reason = "answers go to standard output")]
-
 mod allocator;
 mod backlog;
 mod bench;
@@ -17,10 +15,14 @@ mod heatmap;
 mod input;
 mod keys;
 mod model;
+mod output;
 mod queues;
 mod route;
 mod serve;
 mod train;
+mod write_file;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -62,6 +64,21 @@ enum Command {
     Healthcheck(healthcheck::HealthcheckArgs),
 }
 
+/// Reads the arguments of this process.
+///
+/// # Errors
+/// The status to end with: help and version were asked for and written, or the arguments are wrong and that was said.
+pub fn parse() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|answer| match answer.print() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            report(&anyhow::Error::new(error).context("cannot write the help"));
+            ExitCode::FAILURE
+        }
+        // Written, or its reader has read enough.
+        _ => u8::try_from(answer.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+    })
+}
+
 /// Runs the command that the arguments name.
 ///
 /// # Errors
@@ -84,7 +101,7 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Prints an error with its causes, one line each.
+/// Prints an error with its causes, one line each, and what helps where every command is helped by the same.
 pub fn report(error: &anyhow::Error) {
     use std::io::Write;
     let mut stderr = std::io::stderr().lock();
@@ -92,5 +109,19 @@ pub fn report(error: &anyhow::Error) {
     let _ = writeln!(stderr, "postroom: {error}");
     for cause in error.chain().skip(1) {
         let _ = writeln!(stderr, "  because: {cause}");
+    }
+    if let Some(remedy) = error.chain().find_map(remedy) {
+        let _ = writeln!(stderr, "  remedy: {remedy}");
+    }
+}
+
+fn remedy(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match cause.downcast_ref::<std::io::Error>()?.kind() {
+        StorageFull | QuotaExceeded => {
+            Some("make room there (`df -h` and `df -i` show where it lacks), then give the command again")
+        }
+        ReadOnlyFilesystem => Some("name a place that can be written"),
+        _ => None,
     }
 }

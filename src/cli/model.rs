@@ -8,6 +8,7 @@ use candle_core::{DType, Device};
 use clap::{Args, Subcommand};
 
 use super::common::set_threads;
+use super::output::{Said, print_line};
 use crate::artifact::{
     Action, Change, History, SelfTest, Version, VersionedRouter, changes, find_model, load_router, record_probes,
     resolve_router, self_test,
@@ -75,8 +76,7 @@ pub(super) fn run(args: &ModelArgs) -> anyhow::Result<()> {
                 let network = load_router(&place, DType::F32, &Device::Cpu)?;
                 record_probes(&place, &network)?;
             }
-            println!("{}: {}", place.display(), said(verified(&place)?));
-            Ok(())
+            print_line(format_args!("{}: {}", place.display(), said(verified(&place)?)))
         }
     }
 }
@@ -101,9 +101,7 @@ fn promote(model: &Path, version: &str) -> anyhow::Result<()> {
             return Err(error.context(format!("version {version} is not put in force; the one before goes on")));
         }
     };
-    println!("version {version}: {}", said(tested));
-    tell(&history.put_in_force(Action::Promote, &version, now(), user())?);
-    Ok(())
+    tell(&history.put_in_force(Action::Promote, &version, now(), user())?, tested)
 }
 
 fn rollback(router: &VersionedRouter) -> anyhow::Result<()> {
@@ -120,9 +118,7 @@ fn rollback(router: &VersionedRouter) -> anyhow::Result<()> {
     router.check(&version)?;
     let tested = verified(&router.path_of(&version))
         .with_context(|| format!("version {version} is not put in force again; the one in force goes on"))?;
-    println!("version {version}: {}", said(tested));
-    tell(&history.put_in_force(Action::Rollback, &version, now(), user())?);
-    Ok(())
+    tell(&history.put_in_force(Action::Rollback, &version, now(), user())?, tested)
 }
 
 fn verified(place: &Path) -> anyhow::Result<SelfTest> {
@@ -139,9 +135,12 @@ fn said(tested: SelfTest) -> String {
     }
 }
 
-fn tell(change: &Change) {
-    let before = change.from.as_deref().map_or_else(String::new, |from| format!(" in place of {from}"));
-    println!("{} is in force{before}", change.to);
+fn tell(Change { from, to, .. }: &Change, tested: SelfTest) -> anyhow::Result<()> {
+    let before = from.as_deref().map_or_else(String::new, |from| format!(" in place of {from}"));
+    let mut output = Said::default();
+    output.line(format_args!("version {to}: {}", said(tested)));
+    output.line(format_args!("{to} is in force{before}"));
+    output.end(format_args!("{to} is in force"))
 }
 
 fn list(router: &VersionedRouter, json: bool) -> anyhow::Result<()> {
@@ -159,25 +158,25 @@ fn list(router: &VersionedRouter, json: bool) -> anyhow::Result<()> {
             })
             .collect();
         let answer = serde_json::json!({"current": current, "versions": versions, "changes": changes});
-        println!("{}", serde_json::to_string_pretty(&answer)?);
-        return Ok(());
+        return print_line(serde_json::to_string_pretty(&answer)?);
     }
     for Version { name, manifest } in &versions {
         let mark = if current.as_ref() == Some(name) { '*' } else { ' ' };
         match manifest {
-            Ok(manifest) => println!(
+            Ok(manifest) => print_line(format_args!(
                 "{mark} {name}  {} queues, {} mails of {}, {:.1}% right on held-out mail",
                 manifest.queues.len(),
                 manifest.provenance.mails,
                 manifest.provenance.data,
                 100.0 * manifest.figures.accuracy
-            ),
-            Err(error) => println!("{mark} {name}  {error}"),
+            ))?,
+            Err(error) => print_line(format_args!("{mark} {name}  {error}"))?,
         }
     }
     for Change { at, action, from, to, who } in &changes {
         let action = if *action == Action::Promote { "promoted" } else { "rolled back to" };
-        println!("{at}  {who} {action} {to} (before: {})", from.as_deref().unwrap_or("none"));
+        let before = from.as_deref().unwrap_or("none");
+        print_line(format_args!("{at}  {who} {action} {to} (before: {before})"))?;
     }
     Ok(())
 }

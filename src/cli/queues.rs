@@ -8,13 +8,14 @@ use clap::{Args, Subcommand};
 
 use super::common::{Progress, set_threads};
 use super::data::{ColumnArgs, tell};
+use super::output::{Said, print_line};
 use crate::artifact::{
-    StoredRouter, find_encoder, find_model, load_router, record_probes, refuse_versions, resolve_router,
+    Router, StoredRouter, find_encoder, find_model, load_router, record_probes, refuse_versions, resolve_router,
 };
 use crate::dataset::{self, Dataset, ReadOptions};
 use crate::inference::DeviceChoice;
 use crate::metrics::fewest_to_prove;
-use crate::queues::{QueueError, slug};
+use crate::queues::{Queue, QueueError, slug};
 use crate::telemetry::{self, TelemetryConfig};
 use crate::training::TrainingConfig;
 use crate::training::queue_changes::{self, AddConfig, Added, NewQueue};
@@ -164,25 +165,29 @@ pub(super) fn run(args: &QueuesArgs) -> anyhow::Result<()> {
     if versioned && to.out.is_none() {
         refuse_versions(&found).context("--out DIR writes the changed router elsewhere")?;
     }
-    println!("{said}");
-    save(&router, &place, to)
+    save(&router, &place, to, &said)
 }
 
-fn save(router: &StoredRouter, place: &Path, to: &OutArgs) -> anyhow::Result<()> {
+fn save(router: &StoredRouter, place: &Path, to: &OutArgs, changed: &str) -> anyhow::Result<()> {
     let out = to.out.as_deref().unwrap_or(place);
     if to.out.is_some() && !place.join(&router.manifest.encoder.name).is_dir() {
         find_encoder(out, &router.manifest.encoder.name)?;
     }
-    let saved = router.save(out, place);
-    if to.out.is_none() {
-        saved.context("the router is as it was; --out DIR writes the changed one elsewhere")?;
+    let tested = |written: &Path| -> anyhow::Result<Router> {
+        let router = load_router(written, DType::F32, &Device::Cpu).context("the router that was just written")?;
+        record_probes(written, &router)?;
+        Ok(router)
+    };
+    let saved = router.save_and(out, place, tested);
+    let written = if to.out.is_none() {
+        saved.context("the router is as it was; --out DIR writes the changed one elsewhere")?
     } else {
-        saved?;
-    }
-    let written = load_router(out, DType::F32, &Device::Cpu).context("the router that was just written")?;
-    record_probes(out, &written)?;
-    println!("router {} {} written to {}", written.info.name, written.info.version, out.display());
-    Ok(())
+        saved?
+    };
+    let mut said = Said::default();
+    said.line(changed);
+    said.line(format_args!("router {} {} written to {}", written.info.name, written.info.version, out.display()));
+    said.end(format_args!("{} holds the changed router", out.display()))
 }
 
 fn list(router: &StoredRouter, json: bool) -> anyhow::Result<()> {
@@ -203,8 +208,7 @@ fn list(router: &StoredRouter, json: bool) -> anyhow::Result<()> {
             })
             .collect();
         let answer = serde_json::json!({"router": manifest.name, "version": manifest.version, "queues": queues});
-        println!("{}", serde_json::to_string_pretty(&answer)?);
-        return Ok(());
+        return print_line(serde_json::to_string_pretty(&answer)?);
     }
     let width = manifest.queues.iter().map(|queue| queue.id.len()).max().unwrap_or(0);
     for queue in &manifest.queues {
@@ -215,9 +219,10 @@ fn list(router: &StoredRouter, json: bool) -> anyhow::Result<()> {
         };
         let figures = held_out(&queue.id)
             .map_or_else(|| "-".to_owned(), |figures| format!("{} of {}", figures.right, figures.mails));
-        println!("{:<width$}  {state:<9}  {figures:>12}  {}: {}", queue.id, queue.name, queue.description);
+        let Queue { id, name, description, .. } = queue;
+        print_line(format_args!("{id:<width$}  {state:<9}  {figures:>12}  {name}: {description}"))?;
         for old in parts(&queue.id) {
-            println!("{:<width$}  with `{old}`", "");
+            print_line(format_args!("{:<width$}  with `{old}`", ""))?;
         }
     }
     Ok(())

@@ -9,6 +9,8 @@ use super::backlog::{self, BacklogArgs};
 use super::common::{ModelArgs, load};
 use super::heatmap;
 use super::input::{Format, InputArgs};
+use super::output::{print, print_line};
+use super::write_file::write_file;
 use crate::explain::{Dtype, Heads, Layers, Reduce, Rows, Special};
 use crate::inference::Caller;
 use crate::routing::{Against, AttentionRequest, Decision, MapFormat, Outcome, RoutingService, Weight};
@@ -46,12 +48,7 @@ pub(super) fn route(args: &RouteArgs) -> anyhow::Result<()> {
     let mail = InputArgs { file, format: args.format }.read()?;
     let service = RoutingService::start(load(&config.model)?, config.routing)?;
     let decision = block_on(service.route(mail))??;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&decision)?);
-    } else {
-        println!("{}", summary(&decision));
-    }
-    Ok(())
+    if args.json { print_line(serde_json::to_string_pretty(&decision)?) } else { print_line(summary(&decision)) }
 }
 
 /// One line for people.
@@ -167,13 +164,12 @@ pub(super) fn attend(args: &AttendArgs) -> anyhow::Result<()> {
     let reply = block_on(service.attend(mail, request, Caller::default()))??;
     if let Some(path) = &args.out {
         let file = reply.file(format, args.dtype.unwrap_or_default())?;
-        std::fs::write(path, file).with_context(|| format!("cannot write {}", path.display()))?;
+        write_file(path, &file)
     } else if args.json {
-        println!("{}", serde_json::to_string(&reply.json())?);
+        print_line(serde_json::to_string(&reply.json())?)
     } else {
-        print!("{}", heatmap::render(&reply.json(), heatmap::Style::of_stdout()));
+        print(heatmap::render(&reply.json(), heatmap::Style::of_stdout()))
     }
-    Ok(())
 }
 
 pub(super) fn block_on<F: Future>(future: F) -> anyhow::Result<F::Output> {

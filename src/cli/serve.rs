@@ -32,9 +32,8 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let address = (config.server.host, config.server.port);
-        let listener = tokio::net::TcpListener::bind(address)
-            .await
-            .with_context(|| format!("cannot listen on {}:{}", address.0, address.1))?;
+        let listener =
+            server::listen(address.into()).with_context(|| format!("cannot listen on {}:{}", address.0, address.1))?;
         let server = server::Handle::new(config.server.clone())?;
         server.export_traces(&config.telemetry.otlp)?;
         let load = move || load_routers(&config);

@@ -12,9 +12,10 @@ use serde::Deserialize;
 use super::card;
 use super::common::{Progress, set_threads};
 use super::data::{DataArgs, tell};
+use super::output::Said;
 use crate::artifact::{
-    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles, RouterInfo, RouterTensors,
-    find_encoder, find_model, load_router, record_probes, refuse_versions, save_memory, save_router, sha256_file,
+    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, Router, RouterFiles, RouterInfo, RouterTensors,
+    find_encoder, find_model, load_router, record_probes, refuse_versions, save_memory, save_router_and, sha256_file,
     write_card,
 };
 use crate::dataset::Example;
@@ -118,7 +119,9 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.queues {
         describe(&mut trained.queues, read_toml::<QueuesFile>(path)?.queues, path)?;
     }
-    println!("{}", card::held_out(&trained, config.max_error_rate));
+    // The router is worth more than these words: it is written whether or not they can be.
+    let mut said = Said::default();
+    said.line(card::held_out(&trained, config.max_error_rate));
 
     let manifest = manifest(args, &config, &trained, &encoder_path, &data.examples)?;
     let tensors = RouterTensors {
@@ -128,30 +131,35 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         memory: None,
     };
     let card_of = |test| card::card(&manifest, &trained, test) + card::memory(!args.no_memory);
-    save_router(&args.out, manifest.clone(), tensors, &card_of(None))?;
-    let router = load_router(&args.out, DType::F32, &device).context("the router that was just written")?;
-    if !args.no_memory {
-        let mut progress = Progress::new("remembering");
-        let mut tell = |done, all| progress.tell(done, all);
-        let memory = remember(&router, &data.examples, &config.email, config.seed, &mut tell)?;
-        save_memory(&args.out, &memory)?;
-    }
-    record_probes(&args.out, &router)?;
+    let finish = |written: &Path| -> anyhow::Result<Router> {
+        let router = load_router(written, DType::F32, &device).context("the router that was just written")?;
+        if !args.no_memory {
+            let mut progress = Progress::new("remembering");
+            let mut tell = |done, all| progress.tell(done, all);
+            let memory = remember(&router, &data.examples, &config.email, config.seed, &mut tell)?;
+            save_memory(written, &memory)?;
+        }
+        record_probes(written, &router)?;
+        Ok(router)
+    };
+    let saved = save_router_and(&args.out, manifest.clone(), tensors, &card_of(None), finish);
+    let router =
+        saved.with_context(|| format!("the new router is not written; {} is as it was", args.out.display()))?;
     if let Some(test) = &args.test {
         let judged = args.data.read_test(test)?;
         tell(&judged.notes);
         let mut progress = Progress::new("judging");
         let evaluation =
             evaluate(&router, &judged.examples, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
-        print!("{}", super::eval::table(&evaluation));
+        said.print(super::eval::table(&evaluation));
         write_card(&args.out, &card_of(Some((test, &evaluation))))?;
     }
     remove_checkpoints(&checkpoints)?;
     if let Some(folder) = &args.report {
         write_report(folder, &held_out_report(args, &router.info, &trained))?;
     }
-    println!("router {} {} written to {}", router.info.name, router.info.version, args.out.display());
-    Ok(())
+    said.line(format_args!("router {} {} written to {}", router.info.name, router.info.version, args.out.display()));
+    said.end(format_args!("the router is written to {}", args.out.display()))
 }
 
 /// Beside the router: the state of a training that can be taken up again.

@@ -440,11 +440,7 @@ impl RoutingService {
         let mut inference = self.engine.run(prepared.windowed.clone(), keep, caller).await?;
         let mut sums = std::mem::take(&mut inference.logits);
         sums.iter_mut().zip(&prepared.word_logits).for_each(|(logit, word)| *logit += word);
-        inference.logits = self.info.queue_logits(&sums);
-        // The network's own numbers are checked where they are made; the words' come on top.
-        if !inference.logits.iter().all(|logit| logit.is_finite()) {
-            return Err(InferenceError::Model(Arc::new(ModelError::NotFinite)).into());
-        }
+        inference.logits = finite(self.info.queue_logits(&sums))?;
         Ok(Answered { inference, sums })
     }
 
@@ -487,6 +483,14 @@ impl RoutingService {
             tokenize: started.elapsed() - parse,
         }
     }
+}
+
+/// The network's own numbers are checked where they are made; the words' come on top.
+pub(super) fn finite(logits: Vec<f32>) -> Result<Vec<f32>, RoutingError> {
+    if logits.iter().all(|logit| logit.is_finite()) {
+        return Ok(logits);
+    }
+    Err(InferenceError::Model(Arc::new(ModelError::NotFinite)).into())
 }
 
 /// An id that no other mail of this host has: the start of the process in nanoseconds and a count.

@@ -10,7 +10,7 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = ServerConfig::default();
-//! let listener = tokio::net::TcpListener::bind((config.host, config.port)).await?;
+//! let listener = server::listen((config.host, config.port).into())?;
 //! let server = Handle::new(config)?;
 //! let load = || -> Result<_, Box<dyn std::error::Error + Send + Sync>> {
 //!     let router = load_router("models/crumb".as_ref(), candle_core::DType::F32, &candle_core::Device::Cpu)?;
@@ -40,6 +40,7 @@ mod heads;
 mod health;
 mod idempotency;
 pub mod keys;
+mod listen;
 mod load;
 mod metrics;
 mod models;
@@ -61,7 +62,9 @@ mod watch;
 pub use app::app;
 pub use config::ServerConfig;
 pub use connections::serve;
+pub use listen::listen;
 pub use load::{ServerError, run};
+pub use metrics::count_lost_log_line;
 pub use openapi::openapi_document;
 pub use proxies::{Network, NetworkError};
 pub use state::Handle;

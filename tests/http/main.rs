@@ -8,6 +8,7 @@ mod bad_input;
 mod batch;
 mod collector;
 mod connections;
+mod damage;
 mod explain;
 mod fixtures;
 mod idempotency;

@@ -71,6 +71,26 @@ async fn a_model_that_gives_no_numbers_fails_its_request_and_nothing_else() {
     let emails = vec![json!({"text": "Where is my order?"}), json!({"text": ""})];
     let batch = server.post_json("/v1/route/batch", json!({"emails": emails})).await.json();
     assert_eq!((&batch["results"][0]["status"], &batch["results"][1]["status"]), (&json!(500), &json!(200)));
-    assert_eq!(server.get("/readyz").await.status, 200);
     assert!(told(&server).await.contains("postroom_model_errors_total 3"));
+    // Wherever numbers are asked for.
+    let mail = json!({"text": "Where is my order?"});
+    for path in ["/v1/attention", "/v1/explain", "/v1/heads"] {
+        server.post_json(path, mail.clone()).await.problem(500, "model_failed");
+    }
+    server.post_json("/v1/compare", json!({"a": mail, "b": mail})).await.problem(500, "model_failed");
+    let tensor = json!({"name": "text", "shape": [1], "datatype": "BYTES", "data": ["Where is my order?"]});
+    for (path, body) in [
+        ("/predict", json!({"inputs": "Where is my order?"})),
+        ("/classify", json!({"input": "Where is my order?"})),
+        ("/v2/models/arbitrary/infer", json!({"inputs": [tensor]})),
+    ] {
+        let reply = server.post_json(path, body).await;
+        assert!(reply.status == 500 || reply.status == 424, "{path}: {reply:?}");
+    }
+    assert_eq!(server.get("/readyz").await.status, 200);
+    assert_eq!(server.get("/livez").await.status, 200);
+    let (failed, panicked) = ("postroom_model_errors_total ", "postroom_model_panics_total 0");
+    let told = told(&server).await;
+    let count = told.lines().find_map(|line| line.strip_prefix(failed)).unwrap();
+    assert!(count.parse::<u64>().unwrap() >= 10 && told.contains(panicked), "{told}");
 }

@@ -21,7 +21,7 @@ use crate::tiny::{self, QUEUES};
 
 const TEXT: &str = "Where is my order? It is late.";
 
-fn open(folder: &Path, default: &str, config: &RoutersConfig) -> Routers {
+pub(crate) fn open(folder: &Path, default: &str, config: &RoutersConfig) -> Routers {
     Routers::open(config, &folder.join(default), tiny::loader()).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn named(folder: &Path, names: &[&str]) -> RoutersConfig {
 }
 
 /// A server, and the port of its `/admin` endpoints.
-struct Served {
+pub(crate) struct Served {
     server: TestServer,
     admin: SocketAddr,
 }
@@ -49,16 +49,16 @@ impl Served {
         send(self.admin, Request::builder().method(method).uri(path).body(Bytes::new()).unwrap()).await
     }
 
-    async fn reload(&self, name: &str) -> Reply {
+    pub(crate) async fn reload(&self, name: &str) -> Reply {
         self.ask_admin("POST", &format!("/admin/routers/{name}/reload")).await
     }
 
-    async fn states(&self) -> Value {
+    pub(crate) async fn states(&self) -> Value {
         self.ask_admin("GET", "/admin/routers").await.json()
     }
 }
 
-async fn serve(routers: Routers) -> Served {
+pub(crate) async fn serve(routers: Routers) -> Served {
     // Free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let server = TestServer::with(ServerConfig { admin_port: Some(port), ..ServerConfig::default() }, None).await;

@@ -9,6 +9,7 @@ use super::load::Load;
 use super::mails::{Backlog, Item};
 use super::worker::Worker;
 use super::{Batch, Progress};
+use crate::cli::output::{print, print_line};
 
 pub(super) fn run(backlog: &Backlog, worker: &Worker, sample: usize, json: bool) -> anyhow::Result<()> {
     let wanted = sample.clamp(1, backlog.mails);
@@ -52,14 +53,13 @@ pub(super) fn run(backlog: &Backlog, worker: &Worker, sample: usize, json: bool)
         let answer = json!({
             "mails": backlog.mails, "unreadable": backlog.unreadable, "sample": load, "seconds": seconds.ceil(),
         });
-        println!("{}", serde_json::to_string_pretty(&answer)?);
-        return Ok(());
+        return print_line(serde_json::to_string_pretty(&answer)?);
     }
-    println!("{} mails, {} of them unreadable; projected from {}", backlog.mails, backlog.unreadable, load.mails);
-    println!("(in brackets: what it may be, 95 times in 100)\n");
-    print!("{}", load.table(Some(backlog.mails)));
-    println!("\ntime: about {}", duration(seconds));
-    Ok(())
+    let (mails, unreadable, sample) = (backlog.mails, backlog.unreadable, load.mails);
+    print_line(format_args!("{mails} mails, {unreadable} of them unreadable; projected from {sample}"))?;
+    print_line("(in brackets: what it may be, 95 times in 100)\n")?;
+    print(load.table(Some(mails)))?;
+    print_line(format_args!("\ntime: about {}", duration(seconds)))
 }
 
 /// Whether the mail of this number is one of `wanted` that are spread evenly over `all`.

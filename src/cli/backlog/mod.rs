@@ -27,6 +27,7 @@ use self::mails::{Backlog, Item};
 use self::row::OutFormat;
 use self::worker::Worker;
 use super::common::{Progress, load};
+use super::output::Said;
 use crate::config::Config;
 use crate::dataset::{ColumnNames, Format, ReadOptions};
 use crate::routing::RoutingService;
@@ -97,12 +98,13 @@ pub(super) fn run(args: &BacklogArgs, path: &std::path::Path, config: &Config, j
     let mut journal = Journal::open(out, &mark, &format.header())?;
     let load = route_all(&backlog, &worker, format, &mut journal)?;
     journal.finish()?;
+    let mut said = Said::default();
     if json {
-        println!("{}", serde_json::to_string_pretty(&load)?);
+        said.line(serde_json::to_string_pretty(&load)?);
     } else {
-        print!("{}", load.table(None));
+        said.print(load.table(None));
     }
-    Ok(())
+    said.end(format_args!("{} is whole", out.display()))
 }
 
 /// Routes what the journal does not have yet.

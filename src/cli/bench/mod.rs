@@ -24,6 +24,8 @@ use clap::Args;
 
 use super::common::{ModelArgs, Progress, load_to_serve};
 use super::data::{ColumnArgs, DataArgs};
+use super::output::{print, print_line};
+use super::write_file::write_file;
 use crate::routing::RoutingService;
 use drive::{Drive, Stop, drive};
 use figures::{Figures, Level, Memory, Rates, Tokens};
@@ -102,14 +104,9 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<()> {
     };
     let figures = runtime.block_on(bench.measure(args, stop, source))?;
     if let Some(file) = &args.svg {
-        std::fs::write(file, chart::draw(&figures)).with_context(|| format!("cannot write {}", file.display()))?;
+        write_file(file, chart::draw(&figures).as_bytes())?;
     }
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&figures)?);
-    } else {
-        print!("{}", table::render(&figures));
-    }
-    Ok(())
+    if args.json { print_line(serde_json::to_string_pretty(&figures)?) } else { print(table::render(&figures)) }
 }
 
 /// What is measured, and what is known of it before.
@@ -131,7 +128,7 @@ fn in_process(args: &BenchArgs, mails: Vec<mails::BenchMail>) -> anyhow::Result<
     let (work, read_cpu) = measure_work(&mails, &router, &config.routing.email);
     if let Some(file) = &args.windows {
         let lines = work::window_lines(&mails, &router, &config.routing.email);
-        std::fs::write(file, lines).with_context(|| format!("cannot write {}", file.display()))?;
+        write_file(file, lines.as_bytes())?;
     }
     let rates = Rates {
         router: Some(format!("{} {}", router.info.name, router.info.version)),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::RoutingError;
+use super::super::service::Prepared;
 use super::super::view::rounded;
 use super::occlusion::{Occlusion, sentences};
 use super::request::Method;
@@ -144,8 +145,8 @@ fn random_choices_in_order(units: usize, seed: u64) -> Vec<Vec<usize>> {
 }
 
 /// The words of a mail.
-pub(super) fn all_words(rerun: &Rerun<'_>) -> Vec<Part> {
-    let mail = &rerun.prepared.encoded;
+pub(super) fn all_words(prepared: &Prepared) -> Vec<Part> {
+    let mail = &prepared.encoded;
     word_parts(mail, 0..mail.tokens.len())
 }
 

@@ -15,6 +15,7 @@ use super::request::Perturb;
 use super::rerun::Rerun;
 use crate::explain::{Part, aligned, total_variation};
 use crate::inference::Caller;
+use crate::metrics::softmax;
 use crate::random::SplitMix64;
 use crate::tokenizer::{EncodedEmail, OffsetUnit};
 
@@ -68,48 +69,79 @@ pub(in crate::routing) async fn compare(
             side.order = order(service, &mut side.rerun, request.seed).await?;
         }
     }
-    let [a, b] = &sides;
-    let (view_a, view_b) = (a.view(service, request.offsets), b.view(service, request.offsets));
-    let (words_a, words_b) = (all_words(&a.rerun), all_words(&b.rerun));
-    let pairs = aligned(&texts(a.rerun.prepared, &words_a), &texts(b.rerun.prepared, &words_b));
-    let alone = |count: usize, paired: Vec<usize>| -> Vec<usize> {
-        (0..count).filter(|word| paired.binary_search(word).is_err()).collect()
-    };
-    let mut notes = Vec::new();
-    if a.rerun.prepared.counts_words {
-        notes.push("word_counts_decide_too");
-    }
-    if too_long {
-        notes.push("too_long_to_shuffle");
-    }
-    Ok(json!({
-        "schema": "compare/1",
-        "model": view_a.model(),
-        "a": a.reply(&view_a, &words_a),
-        "b": b.reply(&view_b, &words_b),
-        "pairs": pairs,
-        "only_a": alone(words_a.len(), pairs.iter().map(|pair| pair.0).collect()),
-        "only_b": alone(words_b.len(), pairs.iter().map(|pair| pair.1).collect()),
-        "differences": differences(&a.rerun, &b.rerun, &view_a),
-        "cost": {
-            "forwards": a.rerun.forwards + b.rerun.forwards, "tokens": a.rerun.tokens + b.rerun.tokens,
-            "ms": u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        },
-        "notes": notes,
-    }))
+    let [done_a, done_b] = sides.map(Side::done);
+    let compared = Compared { service: Arc::clone(service), a: (a, done_a), b: (b, done_b), too_long, started };
+    // Thousands of words: not on a thread that answers probes.
+    let written = tokio::task::spawn_blocking(move || compared.reply(request.offsets));
+    written.await.map_err(|_| RoutingError::Panicked)
 }
 
-/// One of the two mails.
+/// One of the two mails while it is run.
 struct Side<'a> {
     rerun: Rerun<'a>,
     order: Value,
 }
 
-impl<'a> Side<'a> {
-    fn view(&self, service: &'a RoutingService, offsets: OffsetUnit) -> MailView<'a> {
-        MailView::new(service.router(), self.rerun.prepared, offsets)
+impl Side<'_> {
+    fn done(self) -> Done {
+        let Rerun { logits, forwards, tokens, .. } = self.rerun;
+        Done { logits, forwards, tokens, order: self.order }
     }
+}
 
+/// What running one of the mails has given.
+struct Done {
+    logits: Vec<f32>,
+    forwards: usize,
+    tokens: usize,
+    order: Value,
+}
+
+/// All that the answer is made of.
+struct Compared {
+    service: Arc<RoutingService>,
+    a: (Prepared, Done),
+    b: (Prepared, Done),
+    too_long: bool,
+    started: Instant,
+}
+
+impl Compared {
+    fn reply(&self, offsets: OffsetUnit) -> Value {
+        let ((mail_a, a), (mail_b, b)) = (&self.a, &self.b);
+        let router = self.service.router();
+        let (view_a, view_b) = (MailView::new(router, mail_a, offsets), MailView::new(router, mail_b, offsets));
+        let (words_a, words_b) = (all_words(mail_a), all_words(mail_b));
+        let pairs = aligned(&texts(mail_a, &words_a), &texts(mail_b, &words_b));
+        let alone = |count: usize, paired: Vec<usize>| -> Vec<usize> {
+            (0..count).filter(|word| paired.binary_search(word).is_err()).collect()
+        };
+        let mut notes = Vec::new();
+        if mail_a.counts_words {
+            notes.push("word_counts_decide_too");
+        }
+        if self.too_long {
+            notes.push("too_long_to_shuffle");
+        }
+        json!({
+            "schema": "compare/1",
+            "model": view_a.model(),
+            "a": a.reply(&view_a, &words_a),
+            "b": b.reply(&view_b, &words_b),
+            "pairs": pairs,
+            "only_a": alone(words_a.len(), pairs.iter().map(|pair| pair.0).collect()),
+            "only_b": alone(words_b.len(), pairs.iter().map(|pair| pair.1).collect()),
+            "differences": differences(&a.logits, &b.logits, &view_a),
+            "cost": {
+                "forwards": a.forwards + b.forwards, "tokens": a.tokens + b.tokens,
+                "ms": u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            },
+            "notes": notes,
+        })
+    }
+}
+
+impl Done {
     fn reply(&self, view: &MailView<'_>, words: &[Part]) -> Value {
         let units: Vec<Value> = words
             .iter()
@@ -120,7 +152,7 @@ impl<'a> Side<'a> {
             })
             .collect();
         json!({
-            "prediction": view.prediction(&self.rerun.logits), "text": view.text(), "units": units, "order": self.order,
+            "prediction": view.prediction(&self.logits), "text": view.text(), "units": units, "order": self.order,
         })
     }
 }
@@ -135,12 +167,13 @@ fn texts<'p>(prepared: &'p Prepared, words: &[Part]) -> Vec<&'p str> {
     words.iter().map(text).collect()
 }
 
-fn differences(a: &Rerun<'_>, b: &Rerun<'_>, view: &MailView<'_>) -> Value {
-    let (p_a, p_b) = (a.probabilities(&a.logits), b.probabilities(&b.logits));
+fn differences(a: &[f32], b: &[f32], view: &MailView<'_>) -> Value {
+    let temperature = view.router.calibration.temperature;
+    let (p_a, p_b) = (softmax(a, temperature), softmax(b, temperature));
     let mut order: Vec<usize> = (0..p_a.len()).collect();
     order.sort_by(|&x, &y| (p_b[y] - p_a[y]).abs().total_cmp(&(p_b[x] - p_a[x]).abs()));
     let score = |queue: usize| {
-        let (logit_a, logit_b) = (f64::from(a.logits[queue]), f64::from(b.logits[queue]));
+        let (logit_a, logit_b) = (f64::from(a[queue]), f64::from(b[queue]));
         json!({
             "queue": view.queue(queue),
             "logit_a": rounded(logit_a, 6), "logit_b": rounded(logit_b, 6), "logit_change": rounded(logit_b - logit_a, 6),
@@ -148,7 +181,7 @@ fn differences(a: &Rerun<'_>, b: &Rerun<'_>, view: &MailView<'_>) -> Value {
         })
     };
     json!({
-        "queue_changed": predicted(&a.logits) != predicted(&b.logits),
+        "queue_changed": predicted(a) != predicted(b),
         "total_variation": rounded(total_variation(&p_a, &p_b), 6),
         "scores": order.into_iter().map(score).collect::<Vec<_>>(),
     })
@@ -157,7 +190,7 @@ fn differences(a: &Rerun<'_>, b: &Rerun<'_>, view: &MailView<'_>) -> Value {
 /// What becomes of the decision when the words of the mail are shuffled.
 async fn order(service: &RoutingService, rerun: &mut Rerun<'_>, seed: u64) -> Result<Value, RoutingError> {
     let class = predicted(&rerun.logits);
-    let words = all_words(rerun);
+    let words = all_words(rerun.prepared);
     let shuffled: Vec<EncodedEmail> =
         (0..SHUFFLES).map(|run| shuffled(&rerun.prepared.encoded, &words, seed, run as u64)).collect();
     let logits = rerun.reordered(&shuffled).await?;

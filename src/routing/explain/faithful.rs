@@ -59,7 +59,7 @@ pub(in crate::routing) async fn faithfulness(
     }
     let mut rerun = Rerun::start(service, &prepared, Perturb::Delete, Caller::default()).await?;
     let target = Target { class: predicted(&rerun.logits), against: None };
-    let words = all_words(&rerun);
+    let words = all_words(rerun.prepared);
     let sentences = sentences(&rerun);
 
     let mut scored: Vec<(Option<Method>, Vec<f64>, Vec<f64>)> = Vec::new();

@@ -122,7 +122,7 @@ pub(super) async fn explain(
     }
 
     let view = MailView::new(service.router(), &prepared, request.offsets);
-    let words = all_words(&rerun);
+    let words = all_words(rerun.prepared);
     let mut scores: Vec<(Method, Vec<f64>)> = Vec::new();
     for &method in &request.methods {
         let of_words = match (method, &occlusion) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::RoutingError;
-use super::super::service::{Prepared, RoutingService};
+use super::super::service::{Prepared, RoutingService, finite};
 use super::request::Perturb;
 use crate::collate::{Window, WindowedEmail, pack_windows};
 use crate::explain::{Part, grouped};
@@ -91,7 +91,7 @@ impl<'a> Rerun<'a> {
         let windows = prepared.windowed.single_windows().into_iter().map(Some).collect();
         let (parts, logits) = rerun.run(Group::of(vec![windows])).await?;
         rerun.whole = Arc::new(parts);
-        rerun.logits = rerun.decide(logits.first().map_or(&[][..], Vec::as_slice), &[]);
+        rerun.logits = rerun.decide(logits.first().map_or(&[][..], Vec::as_slice), &[])?;
         Ok(rerun)
     }
 
@@ -176,7 +176,9 @@ impl<'a> Rerun<'a> {
             rest = later;
             let versions = now.iter().map(|removed| self.prepared.windowed.without(removed, mask)).collect();
             let (_, logits) = self.run(Group::of(versions)).await?;
-            decided.extend(now.iter().zip(&logits).map(|(removed, logits)| self.decide(logits, removed)));
+            for (removed, logits) in now.iter().zip(&logits) {
+                decided.push(self.decide(logits, removed)?);
+            }
         }
         Ok(decided)
     }
@@ -189,16 +191,18 @@ impl<'a> Rerun<'a> {
             let mail = WindowedEmail::new(mail, self.service.tokenizer(), &router.windows, router.pooling);
             let windows = mail.single_windows().into_iter().map(Some).collect();
             let (_, logits) = self.run(Group::of(vec![windows])).await?;
-            decided.extend(logits.iter().map(|logits| self.decide(logits, &[])));
+            for logits in &logits {
+                decided.push(self.decide(logits, &[])?);
+            }
         }
         Ok(decided)
     }
 
     /// Adds what the words that are left say, and joins the logits of merged queues.
-    fn decide(&self, network: &[f32], removed: &[bool]) -> Vec<f32> {
+    fn decide(&self, network: &[f32], removed: &[bool]) -> Result<Vec<f32>, RoutingError> {
         let words = self.service.word_logits_without(self.prepared, removed);
         let sum: Vec<f32> = network.iter().zip(&words).map(|(network, words)| network + words).collect();
-        self.service.router().queue_logits(&sum)
+        finite(self.service.router().queue_logits(&sum))
     }
 
     /// Runs the windows of a group, a batch at a time, and joins them to the network's logits.

@@ -10,6 +10,7 @@ mod slot;
 
 pub use config::{NamedRouter, RoutersConfig};
 pub use error::{LoadError, ReloadError, RoutersError};
+use slot::{Found, find};
 pub use slot::{Refusal, Slot, SlotState, rfc3339};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +22,7 @@ use serde::Serialize;
 
 use super::RoutingService;
 use super::beside::Beside;
-use crate::artifact::{VersionedRouter, look};
+use crate::artifact::{VersionedRouter, verify_router};
 use crate::queues::slug;
 
 /// Makes a router ready to answer, verified and tested, of a directory. Blocks.
@@ -105,13 +106,13 @@ impl Routers {
             let _ = default.beside.set(Arc::clone(beside));
         }
         let routers = Self { beside, ..routers };
-        let files = look(path).ok();
+        let files = find(path);
         let service = routers.load(path).map_err(|source| RoutersError::Load {
             name: default.name().to_owned(),
             path: path.to_owned(),
             source,
         })?;
-        default.put(service, files);
+        default.put(service, Some(files));
         for slot in routers.all().iter().skip(1) {
             // A refusal is in the log already.
             let _ = routers.exchange(slot);
@@ -204,28 +205,30 @@ impl Routers {
     fn exchange(&self, slot: &Slot) -> Result<Reloaded, ReloadError> {
         let Some(path) = slot.path() else { return Err(ReloadError::Fixed { name: slot.name().to_owned() }) };
         let _one_at_a_time = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = look(path).ok();
-        if let (Some(same), Some(live)) = (files.clone().filter(|files| slot.is_in_force(files)), slot.live()) {
-            slot.seen(same);
-            return Ok(Reloaded::Unchanged { version: live.router().version.clone() });
+        let files = find(path);
+        if let (Ok(same), Some(live)) = (&files, slot.live())
+            && slot.is_in_force(same)
+        {
+            // `router.json` is the same and names every other file by its checksum: nothing has to be loaded to compare them.
+            return match verify_router(path) {
+                Ok(()) => {
+                    slot.seen(same.clone());
+                    Ok(Reloaded::Unchanged { version: live.router().version.clone() })
+                }
+                Err(error) => Err(refuse(slot, files, error::chain(&error))),
+            };
         }
         match self.load(path) {
             Ok(service) => {
                 let to = service.router().version.clone();
                 let queues = service.router().queues.len();
                 self.tell(&service);
-                let old = slot.put(service, files);
+                let old = slot.put(service, Some(files));
                 let from = old.map(|old| old.router().version.clone());
                 tracing::info!(router = slot.name(), from, to, queues, "router in force");
                 Ok(Reloaded::Exchanged { from, to })
             }
-            Err(error) => {
-                let reason = error::chain(&*error);
-                let version = slot.live().map(|live| live.router().version.clone());
-                tracing::error!(router = slot.name(), path = %path.display(), reason, in_force = version, "router refused");
-                slot.refuse(files, reason.clone());
-                Err(ReloadError::Refused { name: slot.name().to_owned(), reason, in_force: version })
-            }
+            Err(error) => Err(refuse(slot, files, error::chain(&*error))),
         }
     }
 
@@ -253,6 +256,15 @@ impl Routers {
             }
         }
     }
+}
+
+/// Tells that the files are refused; what is in force goes on.
+fn refuse(slot: &Slot, files: Found, reason: String) -> ReloadError {
+    let in_force = slot.live().map(|live| live.router().version.clone());
+    let path = slot.path().map(|path| path.display().to_string());
+    tracing::error!(router = slot.name(), path, reason, in_force, "router refused");
+    slot.refuse(files, reason.clone());
+    ReloadError::Refused { name: slot.name().to_owned(), reason, in_force }
 }
 
 impl From<Arc<RoutingService>> for Routers {

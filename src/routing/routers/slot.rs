@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::super::RoutingService;
 use super::super::beside::Beside;
+use super::error::chain;
 use crate::artifact::{Look, look};
 
 /// A name, and the router that answers to it now.
@@ -24,12 +25,22 @@ pub struct Slot {
     refusals: AtomicU64,
 }
 
+/// What a look at the files finds, or why there is nothing to be looked at.
+pub(super) type Found = Result<Look, String>;
+
+/// Looks at the router in `path`.
+pub(super) fn find(path: &Path) -> Found {
+    look(path).map_err(|error| chain(&error))
+}
+
 #[derive(Default)]
 struct History {
-    /// The files as they were when they were last loaded or refused.
-    tried: Option<Look>,
+    /// The files of the router in force.
+    in_force: Option<Look>,
+    /// The files as they were when they were last loaded, verified or refused.
+    tried: Option<Found>,
     /// The files at the last look, where they differ from those: tried when they look the same once more.
-    changing: Option<Look>,
+    changing: Option<Found>,
     /// When the router in force came in force.
     since: Option<SystemTime>,
     refused: Option<Refusal>,
@@ -108,53 +119,53 @@ impl Slot {
     }
 
     /// Puts a router in force and gives back the one before.
-    pub(super) fn put(&self, service: Arc<RoutingService>, files: Option<Look>) -> Option<Arc<RoutingService>> {
+    pub(super) fn put(&self, service: Arc<RoutingService>, files: Option<Found>) -> Option<Arc<RoutingService>> {
         if let Some(beside) = self.beside.get() {
             service.set_beside(Arc::clone(beside));
         }
         self.exchanges.fetch_add(1, Ordering::Relaxed);
         let mut history = self.history();
-        *history = History { tried: files, changing: None, since: Some(SystemTime::now()), refused: None };
+        let in_force = files.as_ref().and_then(|files| files.as_ref().ok()).cloned();
+        *history = History { in_force, tried: files, changing: None, since: Some(SystemTime::now()), refused: None };
         self.live.write().unwrap_or_else(PoisonError::into_inner).replace(service)
     }
 
-    pub(super) fn refuse(&self, files: Option<Look>, reason: String) {
+    pub(super) fn refuse(&self, files: Found, reason: String) {
         self.refusals.fetch_add(1, Ordering::Relaxed);
         let mut history = self.history();
-        history.tried = files;
+        history.tried = Some(files);
         history.changing = None;
         history.refused = Some(Refusal { at: rfc3339(SystemTime::now()), reason });
     }
 
-    /// Whether these files are those of the router in force.
+    /// Whether `router.json` is that of the router in force. It does not say that the other files are.
     pub(super) fn is_in_force(&self, files: &Look) -> bool {
-        let history = self.history();
-        history.refused.is_none() && history.tried.as_ref().is_some_and(|tried| tried.same_router(files))
+        self.history().in_force.as_ref().is_some_and(|in_force| in_force.same_router(files))
     }
 
-    /// The files of the router in force look otherwise, but are the same router.
+    /// The files are those of the router in force, whatever they were before.
     pub(super) fn seen(&self, files: Look) {
         let mut history = self.history();
-        history.tried = Some(files);
+        history.tried = Some(Ok(files));
         history.changing = None;
+        history.refused = None;
     }
 
     /// Looks at the files. True when they differ from those last tried and were the same at the look before, so that nobody
     /// is writing them just now.
     pub(super) fn has_changed(&self) -> bool {
         let Some(path) = &self.path else { return false };
-        let found = look(path);
+        // Files that are gone are a change like any other: the router in force does not need them, the next start does.
+        let found = find(path);
         let mut history = self.history();
-        match found {
-            Ok(found) if history.tried.as_ref() == Some(&found) => history.changing = None,
-            Ok(found) if history.changing.as_ref() == Some(&found) => return true,
-            Ok(found) => history.changing = Some(found),
-            // Perhaps only while it is exchanged; the router in force does not need its files.
-            Err(error) => {
-                tracing::debug!(router = self.name, %error, "there is no router to be looked at");
-                history.changing = None;
-            }
+        if history.tried.as_ref() == Some(&found) {
+            history.changing = None;
+            return false;
         }
+        if history.changing.as_ref() == Some(&found) {
+            return true;
+        }
+        history.changing = Some(found);
         false
     }
 

@@ -20,6 +20,7 @@ use self::served::Connection;
 use super::Handle;
 use super::app::{admin_app, app};
 use super::asker::Peer;
+use super::listen::listen;
 
 /// How long the last spans may take to be sent, where the drain leaves as much.
 const LAST_SPANS: Duration = Duration::from_secs(5);
@@ -45,7 +46,7 @@ struct Entrance {
 pub async fn serve(listener: TcpListener, server: Handle, shutdown: impl Future<Output = ()>) -> io::Result<()> {
     let config = server.config();
     let admin = match config.admin_port {
-        Some(port) => Some(TcpListener::bind((config.admin_host, port)).await?),
+        Some(port) => Some(listen((config.admin_host, port).into())?),
         None => None,
     };
     tracing::info!(address = %listener.local_addr()?, tls = server.front().tls().is_some(), "listening");

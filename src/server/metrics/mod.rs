@@ -8,6 +8,7 @@ mod decisions;
 mod drift;
 mod endpoint;
 mod http;
+mod log_lines;
 mod model;
 mod process;
 mod routers;
@@ -25,6 +26,8 @@ use prometheus_client::registry::Registry;
 use self::decisions::Decisions;
 pub(super) use self::endpoint::metrics;
 pub(super) use self::http::{Http, KeyRefusal, Reload, name_of as method_name};
+use self::log_lines::LostLogLines;
+pub use self::log_lines::count_lost_log_line;
 use self::model::Model;
 use self::process::ProcessCollector;
 use self::routers::RouterMetrics;
@@ -62,6 +65,7 @@ impl Metrics {
     pub(super) fn new() -> Arc<Self> {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(ProcessCollector));
+        registry.register_collector(Box::new(LostLogLines));
         let ours = registry.sub_registry_with_prefix("postroom");
         let build = Family::<Build, Gauge>::default();
         build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);

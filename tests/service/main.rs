@@ -3,105 +3,28 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use postroom::server::keys::NewKey;
 
+mod clock;
 #[expect(dead_code, reason = "shared with the tests of the interface")]
-#[path = "http/collector.rs"]
+#[path = "../http/collector.rs"]
 mod collector;
+mod connections;
+mod disk;
+mod killed;
+mod running;
+mod small_disk;
+#[expect(dead_code, reason = "shared with the tests of the interface")]
+#[path = "../http/tiny.rs"]
+mod tiny;
 
 use collector::Collector;
-
-/// A running service and all that it has logged.
-struct Service {
-    process: Child,
-    port: u16,
-    log: Arc<Mutex<String>>,
-}
-
-impl Service {
-    /// Starts `postroom serve` with settings from the environment and waits until it is ready. `shell` comes before it.
-    fn start(shell: &str, settings: &[(&str, &str)]) -> Self {
-        let program = env!("CARGO_BIN_EXE_postroom");
-        let mut process = Command::new("sh")
-            .args(["-c", &format!("{shell} exec {program} serve --port 0")])
-            .envs(settings.iter().copied())
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let (mut port, log) = (0, Arc::new(Mutex::new(String::new())));
-        for line in lines.by_ref() {
-            log.lock().unwrap().push_str(&line);
-            let event: serde_json::Value = serde_json::from_str(&line).unwrap();
-            if event["message"] == "listening" {
-                port = event["address"].as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap();
-            }
-            if event["message"] == "ready" {
-                break;
-            }
-        }
-        let rest = Arc::clone(&log);
-        std::thread::spawn(move || lines.for_each(|line| rest.lock().unwrap().push_str(&(line + "\n"))));
-        Self { process, port, log }
-    }
-
-    fn ask(&self, request: &str) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.write_all(request.as_bytes())?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        Ok(String::from_utf8_lossy(&answer).into_owned())
-    }
-
-    fn post(&self, path: &str, headers: &str, body: &str) -> std::io::Result<String> {
-        let length = body.len();
-        self.ask(&format!(
-            "POST {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
-        ))
-    }
-
-    fn get(&self, path: &str) -> std::io::Result<String> {
-        self.ask(&format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"))
-    }
-
-    fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args([name, &self.process.id().to_string()]).status().unwrap().success());
-    }
-
-    /// CPU time used so far, in hundredths of a second.
-    fn cpu(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
-    }
-
-    /// Waits until the log holds a word.
-    fn wait_for(&self, word: &str) {
-        let start = Instant::now();
-        while !self.log.lock().unwrap().contains(word) {
-            assert!(start.elapsed() < Duration::from_secs(60), "`{word}` never came: {}", self.log.lock().unwrap());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-const TEXT: &str = "content-type: text/plain\r\n";
+use running::{Service, TEXT};
 
 #[test]
 fn no_word_of_a_mail_leaves_the_service_but_in_its_answer() {
