@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a fixture that does not parse fails the test")]
 
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -51,9 +52,21 @@ fn every_public_case_holds() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
+/// The bytes of an input; those that say the same thousands of times lie there compressed.
+fn input(name: &str) -> Vec<u8> {
+    let path = fixtures().join(name);
+    if path.is_file() {
+        return std::fs::read(path).unwrap();
+    }
+    let packed = std::fs::File::open(fixtures().join(format!("{name}.gz"))).expect("the input lies beside the cases");
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
 fn read(case: &Value) -> CleanEmail {
     let name = case["input_file"].as_str().unwrap();
-    let bytes = std::fs::read(fixtures().join(name)).expect("the input lies beside the cases");
+    let bytes = input(name);
     let options = CleanOptions::default();
     if !name.ends_with(".json") {
         return clean(&Posted::Mime(&bytes), &options);

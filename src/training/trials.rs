@@ -77,14 +77,10 @@ mod tests {
 
     #[test]
     fn sure_mail_is_routed_and_unsure_mail_that_errs_is_not() {
-        let lead = |place: usize| {
-            if place < 1600 {
-                6.0
-            } else if place % 3 == 0 {
-                -0.3
-            } else {
-                0.3
-            }
+        let lead = |place: usize| match place {
+            ..1600 => 6.0,
+            _ if place.is_multiple_of(3) => -0.3,
+            _ => 0.3,
         };
         let mails: Vec<JudgedMail> = (0..2000).map(|place| mail(place, lead(place))).collect();
         let ids = ["a".to_owned(), "b".to_owned()];
@@ -97,7 +93,7 @@ mod tests {
     #[test]
     fn a_router_that_guesses_keeps_no_budget() {
         let mails: Vec<JudgedMail> =
-            (0..400).map(|place| mail(place, if place % 10 == 0 { -4.0 } else { 4.0 })).collect();
+            (0..400).map(|place| mail(place, if place.is_multiple_of(10) { -4.0 } else { 4.0 })).collect();
         let trials = budget_trials(&mails, &["a".to_owned(), "b".to_owned()], 0.02, 10, 0);
         assert_eq!(trials.proven, 0);
         assert!(trials.within == 10 && trials.coverage == 0.0, "{trials:?}");

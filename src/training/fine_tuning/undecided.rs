@@ -15,7 +15,7 @@ pub(super) fn without_decisive(mail: &EncodedEmail, seams: &[usize], decisive: &
     let sentences = seams.windows(2).map(|ends| ends[0]..ends[1]);
     let rest = sentences.filter(|sentence| !decisive[sentence.clone()].contains(&true));
     let tokens: Vec<_> = rest.flat_map(|sentence| mail.tokens[sentence].iter().cloned()).collect();
-    (tokens.len() >= LEAST_LEFT).then(|| EncodedEmail { tokens_total: tokens.len(), tokens })
+    (tokens.len() >= LEAST_LEFT).then_some(tokens).map(|tokens| EncodedEmail { tokens_total: tokens.len(), tokens })
 }
 
 #[cfg(test)]
