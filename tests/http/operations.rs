@@ -62,7 +62,7 @@ async fn the_model_and_its_queues_are_told() {
         "name": "minilm-l6-v2", "layers": 6, "heads": 12, "d_model": 384, "max_positions": 512, "vocab_size": 30522,
     });
     assert_eq!(model["encoder"], encoder);
-    assert_eq!(model["windows"], json!({"max_length": 256, "stride": 192, "max_tokens": 8192}));
+    assert_eq!(model["windows"], json!({"max_length": 256, "stride": 228, "max_tokens": 8192}));
     assert_eq!((&model["queues"], &model["device"], &model["pooling"]), (&json!(3), &json!("cpu"), &json!("mean")));
     assert_eq!(model["limits"]["max_batch_emails"], 64);
     let queues = server.get("/v1/queues").await.json();

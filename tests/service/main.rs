@@ -1,6 +1,6 @@
 //! The service as a process: what it writes, what signals do, what it does when the system has nothing left to give.
 
-#![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr, reason = "a test program, which says what it skips")]
 #![cfg(target_os = "linux")]
 
 use std::net::TcpStream;
