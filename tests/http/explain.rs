@@ -61,6 +61,13 @@ fn score(answer: &Value, queue: &str, what: &str) -> f64 {
 
 const MAIL: &str = "Hello,\n\nthe \u{1f382} cake that I ordered for Friday never came. Where is it now?\n\nThanks\nAnn";
 
+/// A queue's logit above the mean of all queues.
+fn above_the_mean(answer: &Value, queue: &str) -> f64 {
+    let scores = answer["prediction"]["scores"].as_array().unwrap();
+    let sum: f64 = scores.iter().map(|score| number(&score["logit"])).sum();
+    score(answer, queue, "logit") - sum / scores.len() as f64
+}
+
 #[tokio::test]
 async fn what_is_said_to_happen_without_a_sentence_happens() {
     let server = crumb_server().await;
@@ -79,7 +86,7 @@ async fn what_is_said_to_happen_without_a_sentence_happens() {
     for item in body {
         let (start, end) = (place(item, "start"), place(item, "end"));
         let shorter = ask(format!("{}{}", &MAIL[..start], &MAIL[end..])).await;
-        let lost = score(&answer, queue, "logit") - score(&shorter, queue, "logit");
+        let lost = above_the_mean(&answer, queue) - above_the_mean(&shorter, queue);
         assert!((number(&item["logit"]) - lost).abs() < 1e-4, "{item}: {lost}");
         assert!((number(&item["p_after"]) - score(&shorter, queue, "p")).abs() < 1e-4, "{item}");
         assert!((number(&item["p_before"]) - score(&answer, queue, "p")).abs() < 1e-5, "{item}");

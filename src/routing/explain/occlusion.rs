@@ -23,9 +23,17 @@ pub(super) struct Occluded {
 impl Occluded {
     /// What each part adds to a score; negative where the score is higher without it.
     pub(super) fn effects(&self, target: Target, full: &[f32]) -> Vec<f64> {
-        let full = target.of(full);
-        self.logits.iter().map(|logits| full - target.of(logits)).collect()
+        let full = above_the_mean(target, full);
+        self.logits.iter().map(|logits| full - above_the_mean(target, logits)).collect()
     }
+}
+
+/// A queue's logit above the mean of all queues, or its lead over another's. What is added to all logits alike decides nothing, but
+/// a mail that loses a sentence loses some of that, too, whichever sentence it is.
+fn above_the_mean(target: Target, logits: &[f32]) -> f64 {
+    let mean = logits.iter().map(|&logit| f64::from(logit)).sum::<f64>() / logits.len().max(1) as f64;
+    let shared = if target.against.is_none() && logits.len() > 1 { mean } else { 0.0 };
+    target.of(logits) - shared
 }
 
 /// What was taken out of one mail.
