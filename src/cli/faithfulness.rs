@@ -10,7 +10,7 @@ use super::data::{DataArgs, tell};
 use super::output::print;
 use super::route::{block_on, parse_word};
 use crate::dataset::Example;
-use crate::routing::{Faithfulness, Mail, MailContent, MailFields, Method, RoutingError, RoutingService};
+use crate::routing::{Faithfulness, Mail, MailContent, MailFields, Method, Perturb, RoutingError, RoutingService};
 use crate::tokenizer::Field;
 
 /// Arguments of `postroom faithfulness`.
@@ -32,6 +32,9 @@ pub(super) struct FaithfulnessArgs {
         value_parser = parse_word::<Method>
     )]
     method: Vec<Method>,
+    /// What becomes of what is taken out: delete or mask.
+    #[arg(long, default_value = "delete", value_parser = parse_word::<Perturb>)]
+    perturb: Perturb,
     /// Draws the random orders.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -58,7 +61,7 @@ pub(super) fn run(args: &FaithfulnessArgs) -> anyhow::Result<()> {
     let (mut right, mut unread) = (0, 0);
     let mut progress = Progress::new("explaining");
     for (done, example) in examples.iter().enumerate() {
-        match block_on(service.faithfulness(mail_of(example), &args.method, args.seed))? {
+        match block_on(service.faithfulness(mail_of(example), &args.method, args.perturb, args.seed))? {
             Ok(measured) => {
                 let label = service.router().index_of_label(&example.queue);
                 let correct = label.is_some() && label == service.router().queues.index_of(&measured.queue);

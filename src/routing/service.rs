@@ -15,7 +15,7 @@ use super::attention::{self, AttentionReply, AttentionRequest};
 use super::beside::Beside;
 use super::decision::{Decision, InputFacts, MailFacts, ModelRef, Timing};
 use super::explain::{
-    self, CompareRequest, ExplainConfig, ExplainRequest, Explanation, HeadsRequest, MailFaithfulness, Method,
+    self, CompareRequest, ExplainConfig, ExplainRequest, Explanation, HeadsRequest, MailFaithfulness, Method, Perturb,
 };
 use super::policy::{self, PolicyConfig};
 use crate::artifact::{Router, RouterInfo, load_readable_encoder, word_logits};
@@ -378,9 +378,10 @@ impl RoutingService {
         self: &Arc<Self>,
         mail: Mail,
         methods: &[Method],
+        perturb: Perturb,
         seed: u64,
     ) -> Result<MailFaithfulness, RoutingError> {
-        Box::pin(explain::faithfulness(self, mail, methods, seed)).await
+        Box::pin(explain::faithfulness(self, mail, methods, perturb, seed)).await
     }
 
     /// Logits of the queues, from the lane of the mail that is routed.

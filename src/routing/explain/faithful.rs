@@ -51,13 +51,14 @@ pub(in crate::routing) async fn faithfulness(
     service: &Arc<RoutingService>,
     mail: Mail,
     methods: &[Method],
+    perturb: Perturb,
     seed: u64,
 ) -> Result<MailFaithfulness, RoutingError> {
     let prepared = service.prepare(mail).await?;
     if !policy::readable(&prepared.encoded) {
         return Err(RoutingError::NothingToRead);
     }
-    let mut rerun = Rerun::start(service, &prepared, Perturb::Delete, Caller::default()).await?;
+    let mut rerun = Rerun::start(service, &prepared, perturb, Caller::default()).await?;
     let target = Target { class: predicted(&rerun.logits), against: None };
     let words = all_words(rerun.prepared);
     let sentences = sentences(&rerun);
