@@ -103,8 +103,8 @@ impl Run<'_> {
         let mut dropout = Dropout::new(self.config.dropout, random.next_u64());
         let order = sampler::order(self.mails, targets, n_queues, &mut random);
         let nobodys = if self.material.background.is_empty() { 0.0 } else { self.config.background_mails };
-        let undecided = (self.config.undecided_mails, self.marked().collect::<Vec<usize>>());
-        let order = sampler::with_others(order, nobodys, (undecided.0, &undecided.1), &mut random);
+        let marked: Vec<usize> = self.marked().collect();
+        let order = sampler::with_others(order, nobodys, (self.config.undecided_mails, &marked), &mut random);
         let steps = order.len().div_ceil(self.config.batch) * self.config.epochs;
         let mut gradients = Gradients::zeros(state.values.iter().map(Vec::len));
         for chosen in order.chunks(self.config.batch) {
