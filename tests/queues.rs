@@ -97,6 +97,7 @@ fn trained(path: &Path, mails: &[Example]) {
         languages: Vec::new(),
         windows: config.windows,
         pooling: config.pooling,
+        quantize: None,
         calibration: trained.calibration,
         provenance: Provenance::default(),
         figures: trained.figures,

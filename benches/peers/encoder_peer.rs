@@ -1,14 +1,15 @@
 //! Our side of `compare.py`: for each line `BATCHxTOKENS` on standard input the CPU milliseconds of one forward pass on one thread,
 //! for the line `sgemm` the rate of the matrix product alone in GFLOP/s.
 //!
-//! `cargo build --release --bench encoder_peer`; the argument is the folder of the encoder.
+//! `cargo build --release --bench encoder_peer`; the argument is the folder of the encoder; `--int8` runs its linear
+//! layers on bytes.
 #![expect(unsafe_code, reason = "the process CPU clock is a C call")]
 #![expect(clippy::print_stdout, reason = "the answers go to standard output")]
 
 use std::hint::black_box;
 use std::io::BufRead;
 
-use postroom::model::cpu::{CpuEncoder, EncoderShape, GemmProbe, Scratch};
+use postroom::model::cpu::{CpuEncoder, EncoderShape, GemmProbe, Precision, Scratch};
 use safetensors::SafeTensors;
 
 /// Least CPU time of one measurement, in seconds.
@@ -16,7 +17,9 @@ const LEAST: f64 = 0.5;
 
 fn main() -> anyhow::Result<()> {
     let folder = std::env::args().skip(1).find(|a| !a.starts_with("--")).unwrap_or("models/minilm-l6-v2".to_owned());
-    let encoder = load(&std::fs::read(format!("{folder}/model.safetensors"))?)?;
+    let precision = if std::env::args().any(|a| a == "--int8") { Precision::Int8 } else { Precision::F32 };
+    let encoder = load(&std::fs::read(format!("{folder}/model.safetensors"))?, precision)?;
+    anyhow::ensure!(encoder.precision() == precision, "this machine has no instructions for int8");
     let mut scratch = Scratch::new(1);
     let mut probe = GemmProbe::new(512, 384, 1536);
     for line in std::io::stdin().lock().lines() {
@@ -38,7 +41,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// The all-MiniLM-L6-v2 encoder from f16 tensors.
-fn load(bytes: &[u8]) -> anyhow::Result<CpuEncoder> {
+fn load(bytes: &[u8], precision: Precision) -> anyhow::Result<CpuEncoder> {
     let tensors = SafeTensors::deserialize(bytes)?;
     let shape = EncoderShape {
         d_model: 384,
@@ -49,7 +52,7 @@ fn load(bytes: &[u8]) -> anyhow::Result<CpuEncoder> {
         vocab_size: 30522,
         layer_norm_eps: 1e-12,
     };
-    CpuEncoder::new(&shape, |name| {
+    CpuEncoder::new(&shape, precision, |name| {
         let halves = tensors.tensor(name)?.data().chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]));
         Ok(halves.map(half::f16::to_f32).collect())
     })

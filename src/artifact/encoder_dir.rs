@@ -8,6 +8,7 @@ use candle_nn::VarBuilder;
 
 use super::weights::Weights;
 use super::{ArtifactError, EncoderChange, checksum};
+use crate::model::cpu::Precision;
 use crate::model::{BatchEncoder, Encoder, EncoderConfig};
 use crate::tokenizer::EmailTokenizer;
 
@@ -81,19 +82,30 @@ impl EncoderDir {
         device: &Device,
         change: Option<&EncoderChange>,
     ) -> Result<BatchEncoder, ArtifactError> {
+        if device.is_cpu() {
+            return self.cpu_encoder(Precision::F32, change);
+        }
+        Ok(BatchEncoder::on_tensors(self.changed_encoder(dtype, device, change)?))
+    }
+
+    /// Reads the encoder as the engine for the CPU, with what a router changes in it.
+    ///
+    /// # Errors
+    /// As [`EncoderDir::encoder`].
+    pub fn cpu_encoder(
+        &self,
+        precision: Precision,
+        change: Option<&EncoderChange>,
+    ) -> Result<BatchEncoder, ArtifactError> {
         let shapes: HashMap<String, Vec<usize>> = self.config.tensors().into_iter().collect();
-        let values = |name: &str| -> Result<Vec<f32>, ArtifactError> {
+        BatchEncoder::on_cpu(&self.config, precision, |name| {
             let shape = shapes.get(name).map(Vec::as_slice).unwrap_or_default();
             let values = self.weights.values(&format!("{}{name}", self.prefix), shape)?;
             Ok(match change {
                 Some(change) => change.apply(name, values),
                 None => values,
             })
-        };
-        if device.is_cpu() {
-            return BatchEncoder::on_cpu(&self.config, values);
-        }
-        Ok(BatchEncoder::on_tensors(self.changed_encoder(dtype, device, change)?))
+        })
     }
 
     /// Reads the readable encoder with what a router changes in it.

@@ -66,6 +66,7 @@ pub(super) fn load(path: &Path, dtype: DType, device: &Device) -> Result<Router,
             windows,
             pooling: Pooling::Cls,
             attention_pooling: false,
+            quantized: false,
             // Nobody measured this model here: its confidence is as it comes, and no threshold holds mail back.
             calibration: Calibration::new(1.0, 0.0),
             encoder_config: dir.config.clone(),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calibration::Calibration;
 use super::encoder_change::{ADAPTER, ADAPTER_CONFIG, ENCODER};
+use super::quantized::Quantized;
 use crate::collate::Pooling;
 use crate::queues::Queue;
 use crate::tokenizer::WindowConfig;
@@ -41,6 +42,9 @@ pub struct Manifest {
     pub windows: WindowConfig,
     /// How hidden states become one vector.
     pub pooling: Pooling,
+    /// What its encoder is reduced to, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantize: Option<Quantized>,
     /// How logits become confidence, and when to hand over to a person.
     pub calibration: Calibration,
     /// Where it comes from.

@@ -15,6 +15,7 @@ mod logit_groups;
 mod manifest;
 mod memory_file;
 mod probes;
+mod quantized;
 mod router_dir;
 mod save;
 mod search;
@@ -35,8 +36,10 @@ pub use logit_groups::LogitGroups;
 pub use manifest::{EncoderReference, Figures, HeldOutRecall, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
 pub use memory_file::{Memory, Remembered};
 pub use probes::{SelfTest, record_probes, self_test};
+pub use quantized::{QuantizationLoss, Quantized, QuantizedType};
 pub use router_dir::{
-    Router, RouterInfo, find_encoder, load_readable_encoder, load_router, load_router_sharing, word_logits,
+    Router, RouterInfo, find_encoder, load_readable_encoder, load_router, load_router_in, load_router_sharing,
+    word_logits,
 };
 pub use save::{RouterTensors, save_memory, save_router, save_router_and, write_card};
 pub use search::find_model;

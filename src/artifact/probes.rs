@@ -19,6 +19,9 @@ pub(super) const NAME: &str = "probes.json";
 /// confidence by a quarter of a percent at most (where the temperature is 1).
 const TOLERANCE: f32 = 0.01;
 
+/// The same for a router that runs on bytes where the machine can, and in floats where it cannot.
+const QUANTIZED_TOLERANCE: f32 = 0.25;
+
 /// Plain sentences without anything that cleaning would take out, so that only the network and the words speak.
 const TEXTS: [&str; 4] = [
     "Where is my order? It should have been here on Friday.",
@@ -108,7 +111,7 @@ pub fn record_probes(path: &Path, router: &Router) -> Result<(), ArtifactError> 
     let recorded = Probes {
         version: router.info.version.clone(),
         program: concat!("postroom ", env!("CARGO_PKG_VERSION")).to_owned(),
-        tolerance: TOLERANCE,
+        tolerance: if router.info.quantized { QUANTIZED_TOLERANCE } else { TOLERANCE },
         probes: texts.into_iter().zip(answers).map(|(text, logits)| Probe { text, logits }).collect(),
     };
     let json =

@@ -9,6 +9,7 @@ use candle_core::{DType, Device};
 use super::calibration::Calibration;
 use super::encoder_dir::{ENCODER_FILES, EncoderDir};
 use super::manifest::{Manifest, ROUTER_SCHEMA};
+use super::quantized::Quantized;
 use super::save::{HEAD, MANIFEST};
 use super::{
     ArtifactError, EncoderChange, HeadTensors, LogitGroups, SharedEncoders, hugging_face, lexical_file, search,
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::collate::Pooling;
 use crate::lexical::Lexical;
+use crate::model::cpu::Precision;
 use crate::model::{Classifier, Encoder, EncoderConfig, Head};
 use crate::queues::{QueueSet, slug};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
@@ -43,6 +45,8 @@ pub struct RouterInfo {
     pub pooling: Pooling,
     /// Each queue weighs the tokens by itself; `pooling` then gives the shares that it starts from.
     pub attention_pooling: bool,
+    /// Its linear layers run on bytes where the machine can.
+    pub quantized: bool,
     /// How logits become a decision.
     pub calibration: Calibration,
     /// Sizes of the encoder.
@@ -125,7 +129,7 @@ pub fn load_router_sharing(
 ) -> Result<Router, ArtifactError> {
     let path = &versions::resolve_router(path)?;
     if has_manifest(path)? {
-        return load_own(path, &path.join(MANIFEST), dtype, device, shared);
+        return load_own(path, &path.join(MANIFEST), &Placement { dtype, device, precision: None, shared });
     }
     if path.join(ENCODER_FILES[0]).is_file() {
         return hugging_face::load(path, dtype, device);
@@ -133,13 +137,31 @@ pub fn load_router_sharing(
     Err(ArtifactError::NoRouter { path: path.to_owned() })
 }
 
-fn load_own(
-    path: &Path,
-    manifest_path: &Path,
+/// One of our routers on the CPU in this precision, whatever its `router.json` says: to compare the two.
+///
+/// # Errors
+/// As [`load_router`]; [`ArtifactError::Unchangeable`] for a router of Hugging Face's layout.
+pub fn load_router_in(path: &Path, precision: Precision) -> Result<Router, ArtifactError> {
+    let path = &versions::resolve_router(path)?;
+    if !has_manifest(path)? {
+        return Err(ArtifactError::Unchangeable { path: path.to_owned() });
+    }
+    let (dtype, device, shared) = (DType::F32, &Device::Cpu, &SharedEncoders::default());
+    load_own(path, &path.join(MANIFEST), &Placement { dtype, device, precision: Some(precision), shared })
+}
+
+/// Where a router's network shall run, and how.
+struct Placement<'a> {
+    /// Of the tensors, where it runs on tensors.
     dtype: DType,
-    device: &Device,
-    shared: &SharedEncoders,
-) -> Result<Router, ArtifactError> {
+    device: &'a Device,
+    /// Of the linear layers on a CPU, where the router's own choice does not count.
+    precision: Option<Precision>,
+    shared: &'a SharedEncoders,
+}
+
+fn load_own(path: &Path, manifest_path: &Path, placement: &Placement<'_>) -> Result<Router, ArtifactError> {
+    let &Placement { dtype, device, precision, shared } = placement;
     let manifest = read_manifest(manifest_path)?;
     let (queues, groups) = queues_of(&manifest, manifest_path)?;
     let encoder_dir = EncoderDir::open(&find_encoder(path, &manifest.encoder.name)?, &manifest.encoder.sha256)?;
@@ -161,10 +183,21 @@ fn load_own(
         Some(sha256) => Some(lexical_file::read(&path.join(lexical_file::NAME), sha256, groups.n_logits())?),
         None => None,
     };
-    let build = || encoder_dir.batch_encoder(dtype, device, change.as_ref());
-    let encoder = match &change {
-        None if device.is_cpu() => shared.get_or_build(&manifest.encoder.sha256, build)?,
-        _ => build()?,
+    let quantized = manifest.quantize.is_some();
+    let encoder = if device.is_cpu() {
+        let own = || -> Result<Precision, ArtifactError> {
+            let too_much = |reason| ArtifactError::damaged(manifest_path, reason);
+            manifest.quantize.as_ref().map_or(Ok(()), Quantized::check).map_err(too_much)?;
+            Ok(if quantized { Precision::Int8 } else { Precision::F32 })
+        };
+        let precision = precision.map_or_else(own, Ok)?;
+        let build = || encoder_dir.cpu_encoder(precision, change.as_ref());
+        match &change {
+            None => shared.get_or_build(&manifest.encoder.sha256, precision, build)?,
+            Some(_) => build()?,
+        }
+    } else {
+        encoder_dir.batch_encoder(dtype, device, change.as_ref())?
     };
     Ok(Router {
         path: path.to_owned(),
@@ -179,6 +212,7 @@ fn load_own(
             windows: manifest.windows,
             pooling: manifest.pooling,
             attention_pooling,
+            quantized,
             calibration: manifest.calibration,
             encoder_config: encoder_dir.config.clone(),
             unknown_tensors: encoder_dir.unknown_tensors()?,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use super::encoder_dir::ENCODER_FILES;
+use crate::model::cpu::Precision;
 use crate::model::{BatchEncoder, SharedWeights};
 
 /// Checksums of an encoder's files: what it is, wherever it lies.
@@ -15,15 +16,16 @@ type Identity = BTreeMap<String, String>;
 /// The unchanged encoders in use, each kept as long as a router uses it.
 #[derive(Default)]
 pub struct SharedEncoders {
-    in_use: Mutex<HashMap<Identity, SharedWeights>>,
+    in_use: Mutex<HashMap<(Identity, Precision), SharedWeights>>,
 }
 
 impl SharedEncoders {
-    /// The encoder of these checksums: one that is in use, with buffers of its own, or what `build` makes. Where a checksum is
+    /// The encoder of these checksums in this precision: one that is in use, with buffers of its own, or what `build` makes. Where a checksum is
     /// missing nothing is shared, for nobody knows then what the encoder is.
     pub(super) fn get_or_build<E>(
         &self,
         sha256: &Identity,
+        precision: Precision,
         build: impl FnOnce() -> Result<BatchEncoder, E>,
     ) -> Result<BatchEncoder, E> {
         if !ENCODER_FILES.iter().all(|file| sha256.contains_key(*file)) {
@@ -31,13 +33,14 @@ impl SharedEncoders {
         }
         // Held while one is built: whoever asks for the same meanwhile waits and shares it.
         let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(encoder) = in_use.get(sha256).and_then(SharedWeights::encoder) {
+        let identity = (sha256.clone(), precision);
+        if let Some(encoder) = in_use.get(&identity).and_then(SharedWeights::encoder) {
             return Ok(encoder);
         }
         let encoder = build()?;
         in_use.retain(|_, weights| weights.encoder().is_some());
         if let Some(weights) = encoder.shared_weights() {
-            in_use.insert(sha256.clone(), weights);
+            in_use.insert(identity, weights);
         }
         Ok(encoder)
     }
@@ -66,10 +69,12 @@ mod tests {
         let built = std::cell::Cell::new(0);
         let build = || {
             built.set(built.get() + 1);
-            BatchEncoder::on_cpu(&config, |name| Ok::<_, Infallible>(vec![0.0; shapes[name].iter().product()]))
+            BatchEncoder::on_cpu(&config, Precision::F32, |name| {
+                Ok::<_, Infallible>(vec![0.0; shapes[name].iter().product()])
+            })
         };
         let shared = SharedEncoders::default();
-        let encoder = |sha256: &Identity| shared.get_or_build(sha256, build).unwrap();
+        let encoder = |sha256: &Identity| shared.get_or_build(sha256, Precision::F32, build).unwrap();
         let (one, two) = (encoder(&identity("w")), encoder(&identity("w")));
         assert_eq!(built.get(), 1);
         let _other = encoder(&identity("other"));
@@ -81,5 +86,8 @@ mod tests {
         drop((one, two));
         let _again = encoder(&identity("w"));
         assert_eq!(built.get(), 5);
+        // On bytes it is another one.
+        let _bytes = shared.get_or_build(&identity("w"), Precision::Int8, build).unwrap();
+        assert_eq!(built.get(), 6);
     }
 }

@@ -16,6 +16,7 @@ mod input;
 mod keys;
 mod model;
 mod output;
+mod quantize;
 mod queues;
 mod route;
 mod serve;

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::common::set_threads;
 use super::output::{Said, print_line};
+use super::quantize::{self, QuantizeArgs};
 use crate::artifact::{
     Action, Change, History, SelfTest, Version, VersionedRouter, changes, find_model, load_router, record_probes,
     resolve_router, self_test,
@@ -61,6 +62,8 @@ enum ModelAction {
         #[arg(long)]
         record: bool,
     },
+    /// Let a router's linear layers run on bytes, where the machine has instructions for it, and write down what that costs.
+    Quantize(QuantizeArgs),
 }
 
 pub(super) fn run(args: &ModelArgs) -> anyhow::Result<()> {
@@ -68,6 +71,7 @@ pub(super) fn run(args: &ModelArgs) -> anyhow::Result<()> {
     match &args.action {
         ModelAction::List { model, json } => list(&VersionedRouter::open(&find_model(model))?, *json),
         ModelAction::Promote { model, version } => promote(&find_model(model), version),
+        ModelAction::Quantize(args) => quantize::run(args),
         ModelAction::Rollback { model } => rollback(&VersionedRouter::open(&find_model(model))?),
         ModelAction::Verify { router, record } => {
             set_threads(0)?;

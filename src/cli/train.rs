@@ -258,6 +258,7 @@ fn manifest(
         languages: config.languages.clone(),
         windows: config.windows,
         pooling: config.pooling,
+        quantize: None,
         calibration: trained.calibration.clone(),
         provenance: Provenance {
             data: name_of(&args.data.path),

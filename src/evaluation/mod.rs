@@ -3,12 +3,14 @@
 mod decisive;
 mod judged;
 mod nobody;
+mod precision;
 pub mod report;
 mod summary;
 
 pub use decisive::place_decisive;
 pub use judged::JudgedMail;
 pub use nobody::Nobody;
+pub use precision::compare_precisions;
 pub use summary::{Evaluation, Misroute, QueueFigures};
 
 use crate::artifact::Router;

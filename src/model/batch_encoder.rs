@@ -10,7 +10,7 @@ use candle_core::{DType, Device, Tensor};
 use super::ModelError;
 use super::batch::PackedBatch;
 use super::config::EncoderConfig;
-use super::cpu::{CpuEncoder, EncoderShape, Scratch, WindowMap};
+use super::cpu::{CpuEncoder, EncoderShape, Precision, Scratch, WindowMap};
 use super::encoder::{Encoder, KeepMaps};
 
 /// The maps of one window.
@@ -76,7 +76,11 @@ impl BatchEncoder {
     ///
     /// # Errors
     /// Those of `tensor`.
-    pub fn on_cpu<E>(config: &EncoderConfig, tensor: impl FnMut(&str) -> Result<Vec<f32>, E>) -> Result<Self, E> {
+    pub fn on_cpu<E>(
+        config: &EncoderConfig,
+        precision: Precision,
+        tensor: impl FnMut(&str) -> Result<Vec<f32>, E>,
+    ) -> Result<Self, E> {
         let shape = EncoderShape {
             d_model: config.d_model,
             n_heads: config.n_heads,
@@ -86,7 +90,7 @@ impl BatchEncoder {
             vocab_size: config.vocab_size,
             layer_norm_eps: config.layer_norm_eps,
         };
-        Ok(Self::of_weights(config.clone(), Arc::new(CpuEncoder::new(&shape, tensor)?)))
+        Ok(Self::of_weights(config.clone(), Arc::new(CpuEncoder::new(&shape, precision, tensor)?)))
     }
 
     fn of_weights(config: EncoderConfig, encoder: Arc<CpuEncoder>) -> Self {
@@ -135,11 +139,23 @@ impl BatchEncoder {
         }
     }
 
+    /// Whether its linear layers compute on bytes.
+    #[must_use]
+    pub fn runs_on_bytes(&self) -> bool {
+        matches!(&self.kind, Kind::Cpu { encoder, .. } if encoder.precision() == Precision::Int8)
+    }
+
     /// What runs, for logs: the instruction set of the CPU engine, or the type of the tensors.
     #[must_use]
     pub fn engine(&self) -> String {
         match &self.kind {
-            Kind::Cpu { encoder, .. } => format!("packed f32, {}", encoder.instruction_set()),
+            Kind::Cpu { encoder, .. } => {
+                let precision = match encoder.precision() {
+                    Precision::F32 => "f32",
+                    Precision::Int8 => "int8",
+                };
+                format!("packed {precision}, {}", encoder.instruction_set())
+            }
             Kind::Tensors(encoder) => format!("tensors, {:?}", encoder.dtype()),
         }
     }

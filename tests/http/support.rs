@@ -58,6 +58,7 @@ fn router_of(windows: WindowConfig, scale: f32, bias: [f32; 3]) -> Router {
         languages: Vec::new(),
         windows,
         pooling: Pooling::Mean,
+        quantize: None,
         calibration: Calibration::new(1.0, 0.0),
         provenance: Provenance::default(),
         figures: Figures::default(),

@@ -111,6 +111,7 @@ pub(crate) fn write(folder: &Path, name: &str, favourite: usize) -> String {
         languages: Vec::new(),
         windows: WindowConfig { max_length: 32, stride: 16, max_tokens: 1024 },
         pooling: Pooling::Mean,
+        quantize: None,
         calibration: Calibration::new(1.0, 0.0),
         provenance: Provenance::default(),
         figures: Figures::default(),

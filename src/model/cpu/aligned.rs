@@ -35,6 +35,20 @@ impl AlignedBuffer {
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LINE) }
     }
 
+    /// The same memory as bytes.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        let values = self.as_slice();
+        // SAFETY: every byte of an f32 is a byte.
+        unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+    }
+
+    /// The same memory as bytes; any four of them are an f32.
+    pub(super) fn as_bytes_mut(&mut self) -> &mut [u8] {
+        let values = self.as_mut_slice();
+        // SAFETY: as in `as_bytes`; the borrow is exclusive, and every pattern of bits is an f32.
+        unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+    }
+
     pub(super) fn as_mut_slice(&mut self) -> &mut [f32] {
         // SAFETY: as in `as_slice`; the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * LINE) }

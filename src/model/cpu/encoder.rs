@@ -7,8 +7,9 @@
 use std::ops::Range;
 
 use super::attention::{ContextColumns, HeadAttention};
+use super::bytes::ByteMachine;
 use super::disjoint::DisjointSlice;
-use super::linear::{AddTo, Gelu, HeadRows, linear, linear_to_heads};
+use super::linear::{AddTo, Gelu, HeadRows, Rows, linear, linear_to_heads};
 use super::scratch::{Scratch, WorkerScratch};
 use super::simd::{Isa, Kernel, Simd};
 use super::tasks::for_each_task;
@@ -18,9 +19,21 @@ use super::weights::{EncoderShape, LayerWeights, Weights, head_width};
 /// read from memory once for 96 rows of arithmetic.
 const BLOCK_ROWS: usize = 96;
 
+/// What the linear layers compute in. Everything else is f32 either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Precision {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// Weights and activations of 8 bits, on machines with instructions for it; 32-bit floats on others, where bytes would be no
+    /// faster.
+    Int8,
+}
+
 /// A BERT encoder on the CPU, its weights packed for this machine's vectors.
 pub struct CpuEncoder {
     isa: Isa,
+    bytes: Option<ByteMachine>,
     shape: EncoderShape,
     weights: Weights,
 }
@@ -44,16 +57,28 @@ impl CpuEncoder {
     ///
     /// # Panics
     /// If a tensor's size is not what `shape` says.
-    pub fn new<E>(shape: &EncoderShape, tensor: impl FnMut(&str) -> Result<Vec<f32>, E>) -> Result<Self, E> {
-        Self::with_isa(Isa::detect(), shape, tensor)
+    pub fn new<E>(
+        shape: &EncoderShape,
+        precision: Precision,
+        tensor: impl FnMut(&str) -> Result<Vec<f32>, E>,
+    ) -> Result<Self, E> {
+        let isa = Isa::detect();
+        let bytes = if precision == Precision::Int8 { ByteMachine::detect(isa) } else { None };
+        Self::with_isa(isa, bytes, shape, tensor)
     }
 
     pub(super) fn with_isa<E>(
         isa: Isa,
+        bytes: Option<ByteMachine>,
         shape: &EncoderShape,
         tensor: impl FnMut(&str) -> Result<Vec<f32>, E>,
     ) -> Result<Self, E> {
-        Ok(Self { isa, shape: shape.clone(), weights: Weights::load(isa, shape, tensor)? })
+        Ok(Self { isa, bytes, shape: shape.clone(), weights: Weights::load(isa, bytes, shape, tensor)? })
+    }
+
+    /// What the linear layers compute in: what was asked for, where the machine has it.
+    pub fn precision(&self) -> Precision {
+        if self.bytes.is_some() { Precision::Int8 } else { Precision::F32 }
     }
 
     /// The instruction set in use, for logs.
@@ -243,8 +268,8 @@ impl Kernel for Block<'_> {
             Some(before) => self.finish_layer(simd, &weights.layers[before]),
         }
         if let Some(layer) = weights.layers.get(self.layer) {
-            let strip = self.worker.strip.at_least(self.input_ids.len() * S::panel_width());
-            linear_to_heads(simd, &layer.queries_keys_values, self.hidden_states, strip, self.heads);
+            let input = Rows { values: self.hidden_states, rows: self.input_ids.len() };
+            linear_to_heads(simd, &layer.queries_keys_values, input, &mut self.worker.linear, self.heads);
         }
     }
 }
@@ -268,13 +293,15 @@ impl Block<'_> {
     #[inline(always)]
     fn finish_layer<S: Simd>(&mut self, simd: S, layer: &LayerWeights) {
         let rows = self.input_ids.len();
-        let strip = self.worker.strip.at_least(rows * S::panel_width());
-        linear(simd, &layer.attention_output, self.context, strip, self.hidden_states, AddTo);
+        let WorkerScratch { linear: scratch, intermediate, .. } = self.worker;
+        let context = Rows { values: self.context, rows };
+        linear(simd, &layer.attention_output, context, scratch, self.hidden_states, AddTo);
         layer.attention_norm.normalise_rows(simd, self.hidden_states);
 
-        let intermediate = self.worker.intermediate.at_least(rows * self.encoder.shape.d_ff);
-        linear(simd, &layer.intermediate, self.hidden_states, strip, intermediate, Gelu);
-        linear(simd, &layer.output, intermediate, strip, self.hidden_states, AddTo);
+        let intermediate = intermediate.at_least(rows * self.encoder.shape.d_ff);
+        let hidden_states = Rows { values: self.hidden_states, rows };
+        linear(simd, &layer.intermediate, hidden_states, scratch, intermediate, Gelu);
+        linear(simd, &layer.output, Rows { values: intermediate, rows }, scratch, self.hidden_states, AddTo);
         layer.output_norm.normalise_rows(simd, self.hidden_states);
     }
 }
@@ -303,9 +330,17 @@ mod tests {
     }
 
     fn encoders(checkpoint: &RandomCheckpoint) -> impl Iterator<Item = CpuEncoder> {
-        let load =
-            |isa| CpuEncoder::with_isa(isa, &checkpoint.shape, |name| checkpoint.tensor(name)).expect("all tensors");
+        let load = |isa| {
+            CpuEncoder::with_isa(isa, None, &checkpoint.shape, |name| checkpoint.tensor(name)).expect("all tensors")
+        };
         Isa::available().into_iter().map(load)
+    }
+
+    fn encoders_on_bytes(checkpoint: &RandomCheckpoint) -> impl Iterator<Item = CpuEncoder> {
+        let machines = Isa::available().into_iter().filter_map(|isa| Some((isa, Some(ByteMachine::detect(isa)?))));
+        machines.map(|(isa, bytes)| {
+            CpuEncoder::with_isa(isa, bytes, &checkpoint.shape, |name| checkpoint.tensor(name)).expect("all tensors")
+        })
     }
 
     fn offsets_of(lengths: &[usize]) -> Vec<usize> {
@@ -344,6 +379,22 @@ mod tests {
     }
 
     #[test]
+    fn on_bytes_it_computes_nearly_the_plain_forward_pass() {
+        let checkpoint = RandomCheckpoint::new(wide_shape(), 0.1);
+        for n_tokens in [1, 17, 50] {
+            let ids = Numbers::seeded(n_tokens as u64).ids(n_tokens, 50);
+            let (want, _) = checkpoint.forward(&ids);
+            for encoder in encoders_on_bytes(&checkpoint) {
+                let mut scratch = Scratch::new(1);
+                let error = largest_difference(encoder.forward(&ids, &[0, n_tokens], &mut scratch), &want);
+                assert!(error < 0.05, "{n_tokens} tokens on {}: {error}", encoder.instruction_set());
+                // And it is not the plain one under another name.
+                assert!(error > 1e-4, "{n_tokens} tokens on {}: {error}", encoder.instruction_set());
+            }
+        }
+    }
+
+    #[test]
     fn equal_tokens_without_positions_attend_equally() {
         let mut shape = wide_shape();
         shape.max_positions = 3;
@@ -367,7 +418,7 @@ mod tests {
         let lengths: Vec<usize> = [512, 1, 100, 257].into_iter().chain((0..296).map(|i| 1 + i % 7)).collect();
         let offsets = offsets_of(&lengths);
         let ids = Numbers::seeded(5).ids(offsets[lengths.len()], 50);
-        for encoder in encoders(&checkpoint) {
+        for encoder in encoders(&checkpoint).chain(encoders_on_bytes(&checkpoint)) {
             let name = encoder.instruction_set();
             let mut scratch = Scratch::new(1);
             let together = encoder.forward(&ids, &offsets, &mut scratch).to_vec();
@@ -405,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_missing_tensor_is_reported_by_name() {
-        let result = CpuEncoder::new(&narrow_shape(), |name| Err::<Vec<f32>, _>(name.to_owned()));
+        let result = CpuEncoder::new(&narrow_shape(), Precision::F32, |name| Err::<Vec<f32>, _>(name.to_owned()));
         assert_eq!(result.err().as_deref(), Some("embeddings.word_embeddings.weight"));
     }
 }

@@ -228,6 +228,7 @@ impl Tile {
             let (mut left, mut right, mut prefetch) = (self.left, self.right, self.prefetch);
             for _ in 0..self.depth / UNROLL {
                 for i in 0..UNROLL {
+                    left = one_by_one(left);
                     add_products(simd, &mut sums, left.add(i), self.left_stride, right.add(i * self.right_stride));
                 }
                 for i in 0..PREFETCHES {
@@ -247,6 +248,24 @@ impl Tile {
             }
         }
     }
+}
+
+/// The same pointer, of which the compiler knows nothing: so the loads of one step are not moved before those of another, which
+/// would take more registers than there are.
+#[inline(always)]
+fn one_by_one(pointer: *const f32) -> *const f32 {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        let mut pointer = pointer;
+        #[expect(clippy::pointers_in_nomem_asm_block, reason = "nothing is read or written through it")]
+        // SAFETY: no instruction at all.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+        }
+        pointer
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pointer
 }
 
 /// One step of the inner dimension: `sums[r] += left[r] * right`.

@@ -1,12 +1,90 @@
 //! A linear layer over a block of rows, with what follows it applied to each panel of columns while it is in the cache.
 
+use super::aligned::AlignedBuffer;
+use super::bytes::{ByteMachine, ByteMatrix, ByteRows};
 use super::disjoint::DisjointSlice;
 use super::gelu::gelu;
 use super::gemm::PackedMatrix;
-use super::simd::Simd;
+use super::simd::{Isa, Simd};
 
 /// Columns of the widest panel.
 const WIDEST_PANEL: usize = 32;
+
+/// The weights and bias of a linear layer, in the precision that the encoder computes in.
+pub(super) enum LinearWeights {
+    /// f32
+    Floats(PackedMatrix),
+    /// 8 bits
+    Bytes(ByteMatrix),
+}
+
+impl LinearWeights {
+    /// Room for `outputs` columns, rounded up to whole panels of zeros; bytes where there is a machine for them.
+    pub(super) fn new(isa: Isa, bytes: Option<ByteMachine>, inputs: usize, outputs: usize) -> Self {
+        match bytes {
+            None => Self::Floats(PackedMatrix::new(isa, inputs, outputs)),
+            Some(machine) => Self::Bytes(ByteMatrix::new(isa, machine, inputs, outputs)),
+        }
+    }
+
+    /// Takes `weight` (`[n, inputs]` row-major, as checkpoints store it) and `bias` (`[n]`), both times `scale`, for columns
+    /// `first_column..first_column + n`.
+    pub(super) fn set_columns(&mut self, first_column: usize, weight: &[f32], bias: &[f32], scale: f32) {
+        match self {
+            Self::Floats(matrix) => matrix.set_columns(first_column, weight, bias, scale),
+            Self::Bytes(matrix) => matrix.set_columns(first_column, weight, bias, scale),
+        }
+    }
+
+    fn n_panels(&self) -> usize {
+        match self {
+            Self::Floats(matrix) => matrix.n_panels(),
+            Self::Bytes(matrix) => matrix.n_panels(),
+        }
+    }
+
+    fn panel_bias(&self, index: usize) -> &[f32] {
+        match self {
+            Self::Floats(matrix) => matrix.panel_bias(index),
+            Self::Bytes(matrix) => matrix.panel_bias(index),
+        }
+    }
+
+    /// Before the first panel: `input` as bytes, where the weights are bytes.
+    #[inline(always)]
+    fn prepare<S: Simd>(&self, simd: S, input: Rows<'_>, bytes: &mut ByteRows) {
+        if let Self::Bytes(_) = self {
+            bytes.quantize(simd, input.values, input.values.len() / input.rows);
+        }
+    }
+
+    /// `strip` (`[rows, panel_width]`) = the prepared `input` times panel `index`, without the bias.
+    #[inline(always)]
+    fn multiply_panel<S: Simd>(&self, simd: S, input: Rows<'_>, bytes: &ByteRows, index: usize, strip: &mut [f32]) {
+        match self {
+            Self::Floats(matrix) => matrix.multiply_panel(simd, input.values, index, strip),
+            Self::Bytes(matrix) => matrix.multiply_panel(bytes, index, strip),
+        }
+    }
+}
+
+/// The input of a linear layer.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// `[rows, inputs]`
+    pub(super) values: &'a [f32],
+    /// How many.
+    pub(super) rows: usize,
+}
+
+/// One worker's buffers for linear layers.
+#[derive(Default)]
+pub(super) struct LinearScratch {
+    /// `[block rows, panel_width]`
+    strip: AlignedBuffer,
+    /// The block's rows as bytes, where the weights are bytes.
+    bytes: ByteRows,
+}
 
 /// What becomes of a linear layer's result. (Closures would do, but that they are inlined cannot be asked for everywhere, and a
 /// kernel that is not inlined is not compiled for its instruction set.)
@@ -48,25 +126,26 @@ impl Finish for AddTo {
     }
 }
 
-/// Each value of `output`, `[rows, outputs]`, becomes what `finish` makes of `input * W + b`; `input` is `[rows, inputs]` and
-/// `strip` room for `[rows, panel_width]`.
+/// Each value of `output`, `[rows, outputs]`, becomes what `finish` makes of `input * W + b`.
 #[inline(always)]
 pub(super) fn linear<S: Simd, F: Finish>(
     simd: S,
-    matrix: &PackedMatrix,
-    input: &[f32],
-    strip: &mut [f32],
+    weights: &LinearWeights,
+    input: Rows<'_>,
+    scratch: &mut LinearScratch,
     output: &mut [f32],
     finish: F,
 ) {
     let panel_width = S::panel_width();
-    let rows = strip.len() / panel_width;
-    let outputs = output.len() / rows;
-    for panel in 0..matrix.n_panels() {
-        matrix.multiply_panel(simd, input, panel, strip);
+    let outputs = output.len() / input.rows;
+    let LinearScratch { strip, bytes } = scratch;
+    let strip = strip.at_least(input.rows * panel_width);
+    weights.prepare(simd, input, bytes);
+    for panel in 0..weights.n_panels() {
+        weights.multiply_panel(simd, input, bytes, panel, strip);
         let column = panel * panel_width;
         let columns = panel_width.min(outputs - column);
-        let bias = matrix.panel_bias(panel);
+        let bias = weights.panel_bias(panel);
         for (row, sums) in output.chunks_exact_mut(outputs).zip(strip.chunks_exact(panel_width)) {
             let row = &mut row[column..][..columns];
             if columns == panel_width {
@@ -99,22 +178,24 @@ pub(super) struct HeadRows<'a> {
 #[inline(always)]
 pub(super) fn linear_to_heads<S: Simd>(
     simd: S,
-    matrix: &PackedMatrix,
-    input: &[f32],
-    strip: &mut [f32],
+    weights: &LinearWeights,
+    input: Rows<'_>,
+    scratch: &mut LinearScratch,
     target: HeadRows<'_>,
 ) {
-    let panel_width = S::panel_width();
-    let rows = strip.len() / panel_width;
-    let first_value_panel = matrix.n_panels() / 3 * 2;
-    for panel in 0..matrix.n_panels() {
-        matrix.multiply_panel(simd, input, panel, strip);
+    let (panel_width, rows) = (S::panel_width(), input.rows);
+    let first_value_panel = weights.n_panels() / 3 * 2;
+    let LinearScratch { strip, bytes } = scratch;
+    let strip = strip.at_least(rows * panel_width);
+    weights.prepare(simd, input, bytes);
+    for panel in 0..weights.n_panels() {
+        weights.multiply_panel(simd, input, bytes, panel, strip);
         let width = if panel < first_value_panel { target.width } else { panel_width };
         let column = panel * panel_width;
         let (part, offset) = (column / width, column % width);
         // SAFETY: blocks have rows of their own.
         let part_rows = unsafe { target.heads.range((part * target.tokens + target.first) * width, rows * width) };
-        let bias = matrix.panel_bias(panel);
+        let bias = weights.panel_bias(panel);
         for (row, sums) in part_rows.chunks_exact_mut(width).zip(strip.chunks_exact(panel_width)) {
             finish_row(simd, sums, bias, &mut row[offset..][..panel_width], Replace);
         }

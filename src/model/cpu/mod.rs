@@ -1,17 +1,18 @@
-//! The encoder on the CPU: post-norm BERT in f32 on plain slices, over packed batches without padding.
+//! The encoder on the CPU: post-norm BERT on plain slices, over packed batches without padding, in f32 or with linear layers of
+//! 8 bits.
 //!
 //! [`CpuEncoder`] packs the weights once and computes, [`Scratch`] is the memory that it computes in. Every kernel is written once,
 //! over the vectors of `simd.rs`, and compiled for each instruction set; the one to use is chosen when the encoder is made. Results
 //! depend on neither the other windows of a batch nor the number of threads, to the last bit.
 //!
 //! ```
-//! use postroom::model::cpu::{CpuEncoder, EncoderShape, Scratch};
+//! use postroom::model::cpu::{CpuEncoder, EncoderShape, Precision, Scratch};
 //!
 //! // No layers, so five tensors are all: a token's state is the normalised sum of its word, position and type.
 //! let shape = EncoderShape {
 //!     d_model: 2, n_heads: 1, n_layers: 0, d_ff: 8, max_positions: 4, vocab_size: 3, layer_norm_eps: 1e-12,
 //! };
-//! let encoder = CpuEncoder::new(&shape, |name| match name {
+//! let encoder = CpuEncoder::new(&shape, Precision::F32, |name| match name {
 //!     "embeddings.word_embeddings.weight" => Ok(vec![0.0, 1.0, 5.0, 2.0, -1.0, 7.0]),
 //!     "embeddings.position_embeddings.weight" => Ok(vec![0.0; 8]),
 //!     "embeddings.token_type_embeddings.weight" => Ok(vec![0.0; 4]),
@@ -33,6 +34,7 @@
 
 mod aligned;
 mod attention;
+mod bytes;
 mod disjoint;
 mod encoder;
 mod exp2;
@@ -50,7 +52,7 @@ pub(super) mod training;
 mod weights;
 mod word_table;
 
-pub use encoder::{CpuEncoder, WindowMap};
+pub use encoder::{CpuEncoder, Precision, WindowMap};
 pub use probe::GemmProbe;
 pub use scratch::Scratch;
 pub use weights::EncoderShape;

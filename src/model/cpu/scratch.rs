@@ -2,6 +2,7 @@
 
 use super::aligned::AlignedBuffer;
 use super::attention::AttentionScratch;
+use super::linear::LinearScratch;
 
 /// Reusable memory for [`CpuEncoder::forward`](super::CpuEncoder::forward). It grows to the largest call it has seen and is never
 /// given back, so that a request allocates nothing once the sizes have been met; `BatchEncoder` bounds what one call holds.
@@ -22,8 +23,7 @@ pub struct Scratch {
 #[derive(Default)]
 pub(super) struct WorkerScratch {
     pub(super) attention: AttentionScratch,
-    /// `[block rows, panel_width]`
-    pub(super) strip: AlignedBuffer,
+    pub(super) linear: LinearScratch,
     /// `[block rows, d_ff]`
     pub(super) intermediate: AlignedBuffer,
 }

@@ -12,6 +12,11 @@ mod avx512;
 mod neon;
 mod portable;
 
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512::Avx512;
+
 /// A vector of [`Simd::LANES`] f32 and the operations that the kernels need.
 pub(super) trait Simd: Copy + Send + Sync {
     /// The vector register.
@@ -58,6 +63,11 @@ pub(super) trait Simd: Copy + Send + Sync {
     fn sum(self, a: Self::V) -> f32;
     /// The largest lane.
     fn largest(self, a: Self::V) -> f32;
+    /// Writes each lane, rounded to the nearest integer, as a byte; lanes above 255 become 255, and none may be below 0.
+    ///
+    /// # Safety
+    /// `target` must be valid for writing `LANES` bytes.
+    unsafe fn store_bytes(self, target: *mut u8, value: Self::V);
     /// Asks for the cache line at `address`, which may be any address at all.
     fn prefetch(self, address: *const f32);
 
@@ -78,6 +88,13 @@ pub(super) trait Simd: Copy + Send + Sync {
         assert!(target.len() >= Self::LANES);
         // SAFETY: the slice holds at least `LANES` values.
         unsafe { self.store(target.as_mut_ptr(), value) }
+    }
+    /// [`Self::store_bytes`] to the first `LANES` bytes of `target`.
+    #[inline(always)]
+    fn write_bytes(self, target: &mut [u8], value: Self::V) {
+        assert!(target.len() >= Self::LANES);
+        // SAFETY: the slice holds at least `LANES` bytes.
+        unsafe { self.store_bytes(target.as_mut_ptr(), value) }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The checkpoint's tensors, laid out once for the kernels.
 
-use super::gemm::PackedMatrix;
+use super::bytes::ByteMachine;
 use super::layer_norm::LayerNorm;
+use super::linear::LinearWeights;
 use super::simd::Isa;
 use super::word_table::WordTable;
 
@@ -44,11 +45,11 @@ pub(super) struct Weights {
 pub(super) struct LayerWeights {
     /// Every head's queries, then keys, then values, each padded to [`head_width`] columns; the queries come out multiplied by
     /// `log2(e) / sqrt(d_k)`.
-    pub(super) queries_keys_values: PackedMatrix,
-    pub(super) attention_output: PackedMatrix,
+    pub(super) queries_keys_values: LinearWeights,
+    pub(super) attention_output: LinearWeights,
     pub(super) attention_norm: LayerNorm,
-    pub(super) intermediate: PackedMatrix,
-    pub(super) output: PackedMatrix,
+    pub(super) intermediate: LinearWeights,
+    pub(super) output: LinearWeights,
     pub(super) output_norm: LayerNorm,
 }
 
@@ -60,10 +61,11 @@ pub(super) fn head_width(isa: Isa, shape: &EncoderShape) -> usize {
 impl Weights {
     pub(super) fn load<E>(
         isa: Isa,
+        bytes: Option<ByteMachine>,
         shape: &EncoderShape,
         tensor: impl FnMut(&str) -> Result<Vec<f32>, E>,
     ) -> Result<Self, E> {
-        let mut source = Source { isa, shape, tensor };
+        let mut source = Source { isa, bytes, shape, tensor };
         let d_model = shape.d_model;
         let words = WordTable::new(source.values("embeddings.word_embeddings.weight", shape.vocab_size * d_model)?);
         let mut positions = source.values("embeddings.position_embeddings.weight", shape.max_positions * d_model)?;
@@ -85,6 +87,8 @@ impl Weights {
 /// Reads named tensors and packs them.
 struct Source<'a, T> {
     isa: Isa,
+    /// Linear layers on bytes, where there is a machine for them.
+    bytes: Option<ByteMachine>,
     shape: &'a EncoderShape,
     tensor: T,
 }
@@ -103,11 +107,11 @@ impl<E, T: FnMut(&str) -> Result<Vec<f32>, E>> Source<'_, T> {
         })
     }
 
-    fn queries_keys_values(&mut self, path: &str) -> Result<PackedMatrix, E> {
+    fn queries_keys_values(&mut self, path: &str) -> Result<LinearWeights, E> {
         let &EncoderShape { d_model, n_heads, .. } = self.shape;
         let (d_k, width) = (self.shape.d_k(), head_width(self.isa, self.shape));
         let query_scale = std::f32::consts::LOG2_E / (d_k as f32).sqrt();
-        let mut matrix = PackedMatrix::new(self.isa, d_model, 3 * n_heads * width);
+        let mut matrix = LinearWeights::new(self.isa, self.bytes, d_model, 3 * n_heads * width);
         for (part, (name, scale)) in [("query", query_scale), ("key", 1.0), ("value", 1.0)].into_iter().enumerate() {
             let weight = self.values(&format!("{path}.{name}.weight"), d_model * d_model)?;
             let bias = self.values(&format!("{path}.{name}.bias"), d_model)?;
@@ -119,10 +123,10 @@ impl<E, T: FnMut(&str) -> Result<Vec<f32>, E>> Source<'_, T> {
         Ok(matrix)
     }
 
-    fn linear(&mut self, path: &str, inputs: usize, outputs: usize) -> Result<PackedMatrix, E> {
+    fn linear(&mut self, path: &str, inputs: usize, outputs: usize) -> Result<LinearWeights, E> {
         let weight = self.values(&format!("{path}.weight"), inputs * outputs)?;
         let bias = self.values(&format!("{path}.bias"), outputs)?;
-        let mut matrix = PackedMatrix::new(self.isa, inputs, outputs);
+        let mut matrix = LinearWeights::new(self.isa, self.bytes, inputs, outputs);
         matrix.set_columns(0, &weight, &bias, 1.0);
         Ok(matrix)
     }

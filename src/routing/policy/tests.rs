@@ -27,6 +27,7 @@ fn router(calibration: Calibration) -> RouterInfo {
         windows: WindowConfig::default(),
         pooling: Pooling::Mean,
         attention_pooling: false,
+        quantized: false,
         calibration,
         encoder_config: EncoderConfig::from_json(&sizes.to_string()).unwrap(),
         unknown_tensors: Vec::new(),

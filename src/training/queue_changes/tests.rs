@@ -29,6 +29,7 @@ fn router() -> StoredRouter {
             languages: Vec::new(),
             windows: WindowConfig::default(),
             pooling: Pooling::Mean,
+            quantize: None,
             calibration: Calibration::new(1.0, 0.8),
             provenance: Provenance::default(),
             figures: Figures::default(),

@@ -107,6 +107,15 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn store_bytes(self, target: *mut u8, value: __m256) {
+        // SAFETY: the features as above; the caller promises 8 writable bytes.
+        unsafe {
+            let words = _mm256_cvtps_epi32(value);
+            let halves = _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+            _mm_storel_epi64(target.cast(), _mm_packus_epi16(halves, halves));
+        }
+    }
+    #[inline(always)]
     fn prefetch(self, address: *const f32) {
         // SAFETY: a prefetch never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }

@@ -109,6 +109,11 @@ impl Simd for Avx512 {
         unsafe { _mm512_reduce_max_ps(a) }
     }
     #[inline(always)]
+    unsafe fn store_bytes(self, target: *mut u8, value: __m512) {
+        // SAFETY: the feature as above; the caller promises 16 writable bytes.
+        unsafe { _mm_storeu_si128(target.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(value))) }
+    }
+    #[inline(always)]
     fn prefetch(self, address: *const f32) {
         // SAFETY: a prefetch never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }

@@ -98,6 +98,15 @@ impl Simd for Neon {
         // SAFETY: `self` proves that the machine has the feature.
         unsafe { vmaxvq_f32(a) }
     }
+    #[inline(always)]
+    unsafe fn store_bytes(self, target: *mut u8, value: float32x4_t) {
+        // SAFETY: `self` proves that the machine has NEON; the caller promises 4 writable bytes.
+        unsafe {
+            let halves = vqmovn_u32(vcvtnq_u32_f32(value));
+            let bytes = vqmovn_u16(vcombine_u16(halves, halves));
+            target.cast::<u32>().write_unaligned(vget_lane_u32::<0>(vreinterpret_u32_u8(bytes)));
+        }
+    }
     /// The stable library has no prefetch for this architecture; its hardware prefetchers must do.
     #[inline(always)]
     fn prefetch(self, _address: *const f32) {}

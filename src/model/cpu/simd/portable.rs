@@ -82,5 +82,10 @@ impl Simd for Portable {
         a.into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
     #[inline(always)]
+    unsafe fn store_bytes(self, target: *mut u8, value: V) {
+        // SAFETY: the caller promises 8 writable bytes.
+        unsafe { target.cast::<[u8; 8]>().write_unaligned(self.round(value).map(|value| value as u8)) }
+    }
+    #[inline(always)]
     fn prefetch(self, _address: *const f32) {}
 }
