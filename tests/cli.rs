@@ -357,3 +357,57 @@ fn a_backlog_of_files_becomes_a_table_and_a_dry_run_says_what_it_would_come_to()
     assert!(error.contains(".csv or .jsonl"), "{error}");
     assert!(stderr(&postroom(&["route", "--out", "a.csv"], "")).contains("--backlog"));
 }
+
+/// A router on bytes: measured, written, told, refused where it loses too much, and as before when it is off again.
+#[test]
+fn a_router_runs_on_bytes_when_what_that_costs_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let week = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/crumb/week.jsonl")).unwrap();
+    let some: Vec<&str> = week.lines().take(24).collect();
+    std::fs::write(at("some.jsonl"), some.join("\n")).unwrap();
+    let (bytes, again) = (at("bytes"), at("again"));
+
+    let made = postroom(&["model", "quantize", "models/crumb", &at("some.jsonl"), "--out", &bytes], "");
+    if String::from_utf8_lossy(&made.stderr).contains("no instructions for int8") {
+        eprintln!("this machine cannot run on bytes: skipped");
+        return;
+    }
+    let said = stdout(&made);
+    assert!(said.contains("some.jsonl: ") && said.contains("packed int8"), "{said}");
+    let manifest = || -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(at("bytes/router.json")).unwrap()).unwrap()
+    };
+    let measured = manifest()["quantize"]["measured"][0].clone();
+    assert_eq!((&measured["mails"], &measured["changed"]), (&24.into(), &0.into()), "{measured}");
+    assert!(measured["smallest_cosine"].as_f64().unwrap() > 0.999, "{measured}");
+    assert!(std::fs::read_to_string(at("bytes/README.md")).unwrap().contains("## Int8"));
+    assert!(stdout(&postroom(&["model", "verify", &bytes], "")).contains("5 recorded answers given again"));
+    assert!(stdout(&postroom(&["route", "-", "--router", &bytes], EGGLESS)).starts_with("refunds"));
+
+    // Off again, it is the router that it was.
+    stdout(&postroom(&["model", "quantize", &bytes, "--off", "--out", &again], ""));
+    let version = |router: &str| {
+        let text = std::fs::read_to_string(format!("{router}/router.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["version"].clone()
+    };
+    let shipped = version(concat!(env!("CARGO_MANIFEST_DIR"), "/models/crumb"));
+    assert_eq!(version(&again), shipped);
+    assert_ne!(version(&bytes), shipped);
+
+    // One that is written down to lose too much does not load.
+    let mut poor = manifest();
+    poor["quantize"]["measured"][0]["right_int8"] = (measured["right_f32"].as_u64().unwrap() - 1).into();
+    std::fs::write(at("bytes/router.json"), poor.to_string()).unwrap();
+    let refused = stderr(&postroom(&["route", "-", "--router", &bytes], EGGLESS));
+    assert!(refused.contains("4.17 points") && refused.contains("--off"), "{refused}");
+    // And can still be put right.
+    stdout(&postroom(&["model", "quantize", &bytes, "--off"], ""));
+    assert_eq!(version(&bytes), shipped);
+}
+
+#[test]
+fn quantizing_without_mail_says_what_is_missing() {
+    let refused = stderr(&postroom(&["model", "quantize", "models/crumb"], ""));
+    assert!(refused.contains("DATA"), "{refused}");
+}

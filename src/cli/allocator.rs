@@ -1,8 +1,9 @@
-//! The allocator of a process that answers for weeks: memory that is free goes back to the system at once.
+//! The allocator of a process that answers for weeks: memory that is free goes back to the system soon.
 //!
 //! mimalloc keeps what is freed for a second, which suits training, where the next tensor takes it. A service reads its weights
 //! and compiles its patterns once; what that leaves behind would stand in its resident memory ever after, and in a steady state
-//! the engine allocates nothing that would be worth keeping. Huge pages are refused, too: a page of 2 MiB stays resident whole
+//! the engine allocates nothing that would be worth keeping. But all maps of a mail are twenty megabytes, and fresh pages for each
+//! such answer cost as much as what is written into them: a tenth of a second is long enough for the next one to take them. Huge pages are refused, too: a page of 2 MiB stays resident whole
 //! for one block that is still in use.
 #![expect(unsafe_code, reason = "the allocator's settings are C calls")]
 
@@ -11,11 +12,14 @@ use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_t};
 /// `mi_option_purge_delay`, in milliseconds; the crate does not name it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Frees at once from here on, in small pages. To be called before threads are started that allocate much.
-pub(super) fn keep_nothing() {
+/// How long a service keeps what is freed, in milliseconds.
+const KEPT_MS: std::ffi::c_long = 100;
+
+/// Frees soon from here on, in small pages. To be called before threads are started that allocate much.
+pub(super) fn keep_little() {
     refuse_huge_pages();
     // SAFETY: writes one number that the allocator reads at its next purge; another thread may see the old or the new one.
-    unsafe { mi_option_set(PURGE_DELAY, 0) }
+    unsafe { mi_option_set(PURGE_DELAY, KEPT_MS) }
 }
 
 /// Memory that is touched from here on comes in small pages, even where the allocator asked for huge ones.
@@ -44,8 +48,8 @@ mod tests {
         let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
         // What mimalloc 3 starts with. Another version of it may have moved its options.
         assert_eq!(delay(), 1000);
-        keep_nothing();
+        keep_little();
         give_back();
-        assert_eq!(delay(), 0);
+        assert_eq!(delay(), KEPT_MS);
     }
 }

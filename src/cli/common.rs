@@ -70,7 +70,7 @@ pub(super) fn load(config: &ModelConfig) -> anyhow::Result<Router> {
 
 /// [`load`] for a process that answers requests from now on.
 pub(super) fn load_to_serve(config: &ModelConfig) -> anyhow::Result<Router> {
-    allocator::keep_nothing();
+    allocator::keep_little();
     let router = load(config)?;
     allocator::give_back();
     Ok(router)
@@ -78,7 +78,7 @@ pub(super) fn load_to_serve(config: &ModelConfig) -> anyhow::Result<Router> {
 
 /// Loads every router of the settings, and the new ones from now on: each verified and tested before it answers.
 pub(super) fn load_routers(config: &Config) -> anyhow::Result<Routers> {
-    allocator::keep_nothing();
+    allocator::keep_little();
     set_threads(config.model.threads)?;
     let device = config.model.device.open()?;
     let (routing, shared) = (config.routing.clone(), SharedEncoders::default());

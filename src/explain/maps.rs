@@ -64,20 +64,26 @@ pub struct AttentionMap {
 }
 
 impl AttentionMap {
-    /// The chosen layers and heads of a window, piece by piece: `[layers, heads, T, T]`.
+    /// The chosen layers and heads of a window, piece by piece: `[layers, heads, T, T]`. Millions of weights, so nothing is copied
+    /// where all that was kept is chosen.
     ///
     /// # Errors
     /// [`MapError`] where a layer was not kept.
-    pub fn of_window(maps: &WindowMaps, layers: &[usize], heads: &[usize]) -> Result<Self, MapError> {
-        let tokens = maps.tokens;
-        let mut data = Vec::with_capacity(layers.len() * heads.len() * tokens * tokens);
+    pub fn of_window(maps: WindowMaps, layers: &[usize], heads: &[usize]) -> Result<Self, MapError> {
+        let cells = maps.tokens * maps.tokens;
+        let shape = [layers.len(), heads.len(), maps.tokens, maps.tokens];
+        let kept_heads = maps.weights.len() / (maps.layers.len() * cells).max(1);
+        if maps.layers == layers && heads.iter().copied().eq(0..kept_heads) {
+            return Ok(Self { shape, data: maps.weights });
+        }
+        let mut data = Vec::with_capacity(layers.len() * heads.len() * cells);
         for &layer in layers {
-            let (_, map) = maps.layers.iter().find(|(index, _)| *index == layer).ok_or(MapError::Missing { layer })?;
+            let map = maps.layer(layer).ok_or(MapError::Missing { layer })?;
             for &head in heads {
-                data.extend_from_slice(&map[head * tokens * tokens..(head + 1) * tokens * tokens]);
+                data.extend_from_slice(&map[head * cells..(head + 1) * cells]);
             }
         }
-        Ok(Self { shape: [layers.len(), heads.len(), tokens, tokens], data })
+        Ok(Self { shape, data })
     }
 
     /// Puts the heads of each layer together.
@@ -104,10 +110,13 @@ impl AttentionMap {
     /// Merges pieces into units (Clark et al. 2019): the sum over the pieces of a key, the mean over those of a query.
     /// Rows keep their sum. Only the rows of `rows` (numbers of units) are kept.
     #[must_use]
-    pub fn merge(&self, units: &[Unit], rows: &[usize]) -> Self {
+    pub fn merge(self, units: &[Unit], rows: &[usize]) -> Self {
         let [layers, heads, queries, keys] = self.shape;
-        let mut data = Vec::with_capacity(layers * heads * rows.len() * units.len());
         let unmerged = units.iter().map(|unit| unit.pieces.clone()).eq((0..keys).map(|key| key..key + 1));
+        if unmerged && rows.iter().copied().eq(0..queries) {
+            return self;
+        }
+        let mut data = Vec::with_capacity(layers * heads * rows.len() * units.len());
         let mut mean = vec![0.0; keys];
         for map in self.data.chunks_exact((queries * keys).max(1)) {
             let weights = |query: usize| &map[query * keys..(query + 1) * keys];
@@ -221,6 +230,19 @@ mod tests {
     #[test]
     fn the_maximum_over_heads_is_cell_by_cell() {
         close(&map().reduce_heads(Reduce::Max).data[..3], &[0.5, 0.25, 0.8]);
+    }
+
+    #[test]
+    fn what_is_chosen_of_a_window_is_what_was_kept() {
+        let weights: Vec<f32> = (0..16).map(|number| number as f32).collect();
+        // Two layers of two heads over two pieces; the later layer was kept first.
+        let kept = || WindowMaps { tokens: 2, layers: vec![4, 1], weights: weights.clone() };
+        let chosen = |layers: &[usize], heads: &[usize]| AttentionMap::of_window(kept(), layers, heads);
+        assert_eq!(chosen(&[4, 1], &[0, 1]).unwrap().data, weights);
+        assert_eq!(chosen(&[1, 4], &[0, 1]).unwrap().data, [&weights[8..], &weights[..8]].concat());
+        assert_eq!(chosen(&[4, 1], &[1]).unwrap().data, [&weights[4..8], &weights[12..]].concat());
+        assert_eq!(chosen(&[4, 1], &[1]).unwrap().shape, [2, 1, 2, 2]);
+        assert!(matches!(chosen(&[0], &[0]), Err(MapError::Missing { layer: 0 })));
     }
 
     #[test]

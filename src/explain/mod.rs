@@ -23,7 +23,7 @@ pub use flow::{positive_part, relevance, relevance_row, rollout, rollout_row, th
 pub use heads::{HeadFigures, entropy, head_figures};
 pub use maps::{AttentionMap, MapError, Reduce, Special};
 pub use parts::{Part, grouped, sentence_parts, word_parts};
-pub use quantise::{Dtype, float_bytes, quantised, restored};
+pub use quantise::{Dtype, append_floats, quantised, restored};
 pub use select::{Heads, Layers, Rows, SelectError};
 pub use sentences::sentences;
 pub use units::{Unit, word_units};

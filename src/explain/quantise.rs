@@ -41,25 +41,27 @@ pub fn restored(bytes: &[u8], scale: f32) -> Vec<f32> {
     bytes.iter().map(|&byte| scale * (f32::from(byte) / 255.0).powi(2)).collect()
 }
 
-/// Little-endian bytes of weights; `U8` has none without its scales and is written as `F16`.
-#[must_use]
-pub fn float_bytes(weights: &[f32], dtype: Dtype) -> Vec<u8> {
+/// Appends little-endian bytes of weights; `U8` has none without its scales and is written as `F16`. Millions of weights, so in
+/// place: a copy costs more than the conversion.
+pub fn append_floats(file: &mut Vec<u8>, weights: &[f32], dtype: Dtype) {
     match dtype {
-        Dtype::F32 => bytes(weights.iter().map(|weight| weight.to_le_bytes())),
+        Dtype::F32 => append(file, weights.iter().map(|weight| weight.to_le_bytes())),
         Dtype::F16 | Dtype::U8 => {
-            // All at once: the processor converts eight at a time.
-            let mut halves = vec![f16::ZERO; weights.len()];
-            halves.convert_from_f32_slice(weights);
-            bytes(halves.iter().map(|half| half.to_le_bytes()))
+            // Many at once, for the processor converts eight at a time, but no more than its first cache holds.
+            let mut halves = [f16::ZERO; 2048];
+            for weights in weights.chunks(halves.len()) {
+                let halves = &mut halves[..weights.len()];
+                halves.convert_from_f32_slice(weights);
+                append(file, halves.iter().map(|half| half.to_le_bytes()));
+            }
         }
     }
 }
 
-/// The bytes of numbers in a row; millions of them, so into memory that is there.
-fn bytes<const N: usize>(numbers: impl ExactSizeIterator<Item = [u8; N]>) -> Vec<u8> {
-    let mut bytes = vec![0; N * numbers.len()];
-    bytes.as_chunks_mut::<N>().0.iter_mut().zip(numbers).for_each(|(slot, number)| *slot = number);
-    bytes
+fn append<const N: usize>(file: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item = [u8; N]>) {
+    let start = file.len();
+    file.resize(start + N * numbers.len(), 0);
+    file[start..].as_chunks_mut::<N>().0.iter_mut().zip(numbers).for_each(|(slot, number)| *slot = number);
 }
 
 #[cfg(test)]
@@ -76,9 +78,18 @@ mod tests {
 
     #[test]
     fn floats_are_little_endian() {
-        assert_eq!(float_bytes(&[1.0, -2.5], Dtype::F32), [0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]);
-        assert_eq!(float_bytes(&[1.0, -2.5], Dtype::F16), [0, 0x3c, 0, 0xc1]);
-        assert!(float_bytes(&[], Dtype::F16).is_empty());
+        let mut file = vec![7];
+        append_floats(&mut file, &[1.0, -2.5], Dtype::F32);
+        append_floats(&mut file, &[1.0, -2.5], Dtype::F16);
+        append_floats(&mut file, &[], Dtype::F16);
+        assert_eq!(file, [7, 0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0, 0, 0x3c, 0, 0xc1]);
+        // More than are converted at once.
+        let many: Vec<f32> = (0..5000).map(|number| number as f32 / 8.0).collect();
+        let mut file = Vec::new();
+        append_floats(&mut file, &many, Dtype::F16);
+        let back: Vec<f32> = file.as_chunks::<2>().0.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f32()).collect();
+        assert!(back.iter().zip(&many).all(|(back, number)| (back - number).abs() <= number / 2048.0));
+        assert_eq!(back.len(), many.len());
     }
 
     proptest! {

@@ -18,8 +18,20 @@ use super::encoder::{Encoder, KeepMaps};
 pub struct WindowMaps {
     /// Tokens of the window, special tokens included.
     pub tokens: usize,
-    /// Layer index and its map `[H, T, T]`, row-major, for each layer asked for.
-    pub layers: Vec<(usize, Vec<f32>)>,
+    /// The layers asked for, in the order of `weights`.
+    pub layers: Vec<usize>,
+    /// `[layers, H, T, T]`, row-major.
+    pub weights: Vec<f32>,
+}
+
+impl WindowMaps {
+    /// One layer's map, `[H, T, T]`; `None` where it was not asked for.
+    #[must_use]
+    pub fn layer(&self, layer: usize) -> Option<&[f32]> {
+        let place = self.layers.iter().position(|&kept| kept == layer)?;
+        let size = self.weights.len() / self.layers.len();
+        self.weights.get(place * size..(place + 1) * size)
+    }
 }
 
 /// Pooled vectors of a batch, with the maps asked for.
@@ -259,7 +271,9 @@ fn run_packed(
             .take(group.len())
             .enumerate()
             .flat_map(|(window, maps)| {
-                maps.layers.iter_mut().map(move |(layer, weights)| WindowMap { window, layer: *layer, weights })
+                let size = config.n_heads * maps.tokens * maps.tokens;
+                let weights = maps.weights.chunks_exact_mut(size.max(1));
+                maps.layers.iter().zip(weights).map(move |(&layer, weights)| WindowMap { window, layer, weights })
             })
             .collect();
         let ids = &batch.input_ids[tokens.clone()];
@@ -290,9 +304,9 @@ fn empty_maps(config: &EncoderConfig, batch: &PackedBatch, keep: &KeepMaps) -> V
     (0..batch.n_windows())
         .map(|window| {
             let tokens = batch.window(window).len();
-            let room = || vec![0f32; config.n_heads * tokens * tokens];
-            let layers = layers.iter().filter(|&&layer| layer < config.n_layers);
-            WindowMaps { tokens, layers: layers.map(|&layer| (layer, room())).collect() }
+            let layers: Vec<usize> = layers.iter().copied().filter(|&layer| layer < config.n_layers).collect();
+            let weights = vec![0f32; layers.len() * config.n_heads * tokens * tokens];
+            WindowMaps { tokens, layers, weights }
         })
         .collect()
 }
@@ -340,14 +354,15 @@ fn unpad_maps(batch: &PackedBatch, attentions: &[Option<Tensor>]) -> Result<Vec<
     (0..batch.n_windows())
         .map(|window| {
             let tokens = batch.window(window).len();
-            let mut layers = Vec::new();
+            let (mut layers, mut weights) = (Vec::new(), Vec::new());
             for (layer, map) in attentions.iter().enumerate() {
                 if let Some(map) = map {
                     let map = map.get(window)?.narrow(1, 0, tokens)?.narrow(2, 0, tokens)?; // [H, T, T]
-                    layers.push((layer, map.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?));
+                    layers.push(layer);
+                    weights.extend(map.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?);
                 }
             }
-            Ok(WindowMaps { tokens, layers })
+            Ok(WindowMaps { tokens, layers, weights })
         })
         .collect()
 }

@@ -1,10 +1,11 @@
 //! Maps for programs: NumPy's `.npy` and safetensors.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use safetensors::tensor::{Dtype as Stored, TensorView, serialize};
+use safetensors::tensor::{Dtype as Stored, Metadata, TensorInfo};
 
-use super::super::quantise::{Dtype, float_bytes, quantised};
+use super::super::quantise::{Dtype, append_floats, quantised};
 use super::{AttentionMap, ExportError, Sheet};
 
 /// One array `[layer, head, query, key]` in NumPy's format 1.0, in two or four bytes a weight.
@@ -29,7 +30,7 @@ pub fn npy(map: &AttentionMap, dtype: Dtype) -> Vec<u8> {
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
     file.extend((padded as u16).to_le_bytes());
     file.extend(header.into_bytes());
-    file.extend(float_bytes(&map.data, dtype));
+    append_floats(&mut file, &map.data, dtype);
     file
 }
 
@@ -39,30 +40,78 @@ pub fn npy(map: &AttentionMap, dtype: Dtype) -> Vec<u8> {
 /// # Errors
 /// [`ExportError::Format`].
 pub fn safetensors(sheets: &[&Sheet], dtype: Dtype, meta: &str) -> Result<Vec<u8>, ExportError> {
-    let mut tensors: Vec<(String, Stored, Vec<usize>, Vec<u8>)> = Vec::new();
+    let mut arrays: Vec<Array<'_>> = Vec::new();
     for (index, sheet) in sheets.iter().enumerate() {
         let name = |what: &str| if sheets.len() > 1 { format!("{what}.{index}") } else { what.to_owned() };
         let shape = sheet.map.shape.to_vec();
+        let mut add = |what: &str, shape: Vec<usize>, values| arrays.push(Array { name: name(what), shape, values });
         match dtype {
-            Dtype::F32 => tensors.push((name("attention"), Stored::F32, shape, float_bytes(&sheet.map.data, dtype))),
-            Dtype::F16 => tensors.push((name("attention"), Stored::F16, shape, float_bytes(&sheet.map.data, dtype))),
+            Dtype::F32 | Dtype::F16 => add("attention", shape, Values::Floats(Cow::Borrowed(&sheet.map.data), dtype)),
             Dtype::U8 => {
                 let rows = sheet.map.data.chunks_exact(shape[3].max(1)).map(quantised);
                 let (bytes, scales): (Vec<Vec<u8>>, Vec<f32>) = rows.unzip();
-                tensors.push((name("scale"), Stored::F32, shape[..3].to_vec(), float_bytes(&scales, Dtype::F32)));
-                tensors.push((name("attention"), Stored::U8, shape, bytes.concat()));
+                add("scale", shape[..3].to_vec(), Values::Floats(Cow::Owned(scales), Dtype::F32));
+                add("attention", shape, Values::Bytes(bytes.concat()));
             }
         }
-        let offsets: Vec<u8> = sheet.offsets.iter().flatten().flat_map(|offset| offset.to_le_bytes()).collect();
-        tensors.push((name("offsets"), Stored::U32, vec![sheet.offsets.len(), 2], offsets));
+        add("offsets", vec![sheet.offsets.len(), 2], Values::Offsets(&sheet.offsets));
     }
+    // The wider the numbers the earlier, so that all of them are aligned; that is the order of the format's own writer.
+    arrays.sort_by(|a, b| b.values.stored().cmp(&a.values.stored()).then_with(|| a.name.cmp(&b.name)));
+    write(&arrays, meta)
+}
+
+/// One array of a file.
+struct Array<'a> {
+    name: String,
+    shape: Vec<usize>,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
+    Floats(Cow<'a, [f32]>, Dtype),
+    Bytes(Vec<u8>),
+    Offsets(&'a [[u32; 2]]),
+}
+
+impl Values<'_> {
+    fn stored(&self) -> Stored {
+        match self {
+            Self::Floats(_, Dtype::F32) => Stored::F32,
+            Self::Floats(..) => Stored::F16,
+            Self::Bytes(_) => Stored::U8,
+            Self::Offsets(_) => Stored::U32,
+        }
+    }
+
+    fn append(&self, file: &mut Vec<u8>) {
+        match self {
+            Self::Floats(values, dtype) => append_floats(file, values, *dtype),
+            Self::Bytes(bytes) => file.extend_from_slice(bytes),
+            Self::Offsets(offsets) => file.extend(offsets.iter().flatten().flat_map(|offset| offset.to_le_bytes())),
+        }
+    }
+}
+
+/// Length and header, then the arrays, each converted where it shall stand: the library's writer takes finished bytes, which for
+/// megabytes of weights would be made, copied and thrown away.
+fn write(arrays: &[Array<'_>], meta: &str) -> Result<Vec<u8>, ExportError> {
+    let mut end = 0;
+    let described = arrays.iter().map(|Array { name, shape, values }| {
+        let (dtype, start) = (values.stored(), end);
+        end += shape.iter().product::<usize>() * dtype.bitsize() / 8;
+        (name.clone(), TensorInfo { dtype, shape: shape.clone(), data_offsets: (start, end) })
+    });
     let format = |source: safetensors::SafeTensorError| ExportError::Format(source.to_string());
-    let views = tensors
-        .iter()
-        .map(|(name, dtype, shape, bytes)| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(format)?;
-    serialize(views, Some(HashMap::from([("meta".to_owned(), meta.to_owned())]))).map_err(format)
+    let metadata = HashMap::from([("meta".to_owned(), meta.to_owned())]);
+    let header = Metadata::new(Some(metadata), described.collect()).map_err(format)?;
+    let mut header = serde_json::to_vec(&header).map_err(|source| ExportError::Format(source.to_string()))?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    let mut file = Vec::with_capacity(8 + header.len() + end);
+    file.extend((header.len() as u64).to_le_bytes());
+    file.extend(header);
+    arrays.iter().for_each(|array| array.values.append(&mut file));
+    Ok(file)
 }
 
 #[cfg(test)]

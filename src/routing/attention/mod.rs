@@ -208,9 +208,9 @@ pub(super) async fn attend(
     let this = Arc::clone(service);
     // Merging words over all heads and writing numbers takes milliseconds: not on a thread that serves others.
     let write = move || -> Result<AttentionReply, RoutingError> {
-        let mut basis = basis;
+        let (mut basis, mut answered) = (basis, answered);
         if !request.deep() {
-            for (index, maps) in answered.inference.maps.iter().enumerate() {
+            for (index, maps) in std::mem::take(&mut answered.inference.maps).into_iter().enumerate() {
                 let map = AttentionMap::of_window(maps, &plan.layers, &plan.heads)?;
                 let (units, rows) = &plan.windows[index];
                 basis.maps.push(map.reduce_heads(request.reduce).merge(units, rows));

@@ -66,7 +66,7 @@ impl AttentionReply {
 
     fn whole(&self, data: bool) -> Value {
         let mut answer = self.head.clone();
-        let windows: Vec<Value> = self
+        let mut windows: Vec<Value> = self
             .windows
             .iter()
             .map(|(window, sheet)| {
@@ -78,10 +78,14 @@ impl AttentionReply {
             })
             .collect();
         // The first window stands at the top, so that readers of short mail never look further.
+        let several = windows.len() > 1;
         for key in ["units", "attention", "pooling"] {
-            answer[key] = windows.first().map_or(Value::Null, |window| window[key].clone());
+            // Sums of many thousand rows: not copied where they are not needed twice.
+            let first =
+                windows.first_mut().map(|window| if several { window[key].clone() } else { window[key].take() });
+            answer[key] = first.unwrap_or(Value::Null);
         }
-        if windows.len() > 1 {
+        if several {
             answer["windows"] = windows.into();
         }
         answer["notes"] = self.notes.clone();
