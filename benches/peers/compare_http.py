@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 
-from compare_service import OnnxRuntime, spread
+from compare_service import Peer, spread
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -151,8 +151,8 @@ def main():
         command = [args.postroom, "bench", args.mails, "--requests", str(args.requests), "--json", "--windows", str(windows)]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         single.write_text(json.dumps({"windows": [list(range(1000, 1128))]}) + "\n")
-        theirs = OnnxRuntime(args.model, str(windows), args.threads, args.clients)
-        one = OnnxRuntime(args.model, str(single), args.threads, 1)
+        theirs = Peer(args.model, str(windows), args.threads, args.clients)
+        one = Peer(args.model, str(single), args.threads, 1)
         tried = {batch: theirs.run(batch, args.requests)[0] for batch in (1, 4, 8)}
         batch = min(tried, key=tried.get)
         short = [mail_of_tokens(service, 128)] * 40

@@ -61,6 +61,11 @@ impl Said {
     }
 }
 
+/// A share as people read it; what is not certain is not called so.
+pub(super) fn percent(share: f64) -> String {
+    if (0.9995..1.0).contains(&share) { "over 99.9%".to_owned() } else { format!("{:.1}%", 100.0 * share) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -85,6 +90,14 @@ mod tests {
         let error = put(Gone(ErrorKind::StorageFull), format_args!("answer")).unwrap_err();
         assert_eq!(error.to_string(), "cannot write to standard output");
         put(Gone(ErrorKind::BrokenPipe), format_args!("answer")).unwrap();
+    }
+
+    #[test]
+    fn only_certainty_is_a_hundred_percent() {
+        assert_eq!(
+            [0.5, 0.9994, 0.9995, 0.99999, 1.0].map(percent),
+            ["50.0%", "99.9%", "over 99.9%", "over 99.9%", "100.0%"]
+        );
     }
 
     #[test]

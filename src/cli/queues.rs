@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::common::{Progress, set_threads};
 use super::data::{ColumnArgs, tell};
-use super::output::{Said, print_line};
+use super::output::{Said, percent, print_line};
 use crate::artifact::{
     Router, StoredRouter, find_encoder, find_model, load_router, record_probes, refuse_versions, resolve_router,
 };
@@ -270,7 +270,7 @@ fn summary(id: &str, added: &Added) -> String {
         .map(|conflict| {
             let why = match conflict.confidence {
                 None => "the same text is mail of".to_owned(),
-                Some(confidence) => format!("without it the router is {:.1}% sure of", 100.0 * confidence),
+                Some(confidence) => format!("without it the router is {} sure of", percent(confidence)),
             };
             format!("warning: example {}: {why} `{}`; is it really mail of `{id}`?", conflict.mail, conflict.queue)
         })

@@ -9,7 +9,7 @@ use super::backlog::{self, BacklogArgs};
 use super::common::{ModelArgs, load};
 use super::heatmap;
 use super::input::{Format, InputArgs};
-use super::output::{print, print_line};
+use super::output::{percent, print, print_line};
 use super::write_file::write_file;
 use crate::explain::{Dtype, Heads, Layers, Reduce, Rows, Special};
 use crate::inference::Caller;
@@ -58,7 +58,7 @@ fn summary(decision: &Decision) -> String {
         (None, Outcome::NotForAQueue) => "not for a queue".to_owned(),
         (None, _) => "needs a person".to_owned(),
     };
-    let confidence = decision.confidence.map_or_else(String::new, |value| format!("  {:.1}% sure", 100.0 * value));
+    let confidence = decision.confidence.map_or_else(String::new, |value| format!("  {} sure", percent(value)));
     let names: Vec<String> = decision
         .reasons
         .iter()

@@ -41,27 +41,27 @@ pub fn restored(bytes: &[u8], scale: f32) -> Vec<f32> {
     bytes.iter().map(|&byte| scale * (f32::from(byte) / 255.0).powi(2)).collect()
 }
 
-/// Appends little-endian bytes of weights; `U8` has none without its scales and is written as `F16`. Millions of weights, so in
-/// place: a copy costs more than the conversion.
+/// Appends little-endian bytes of weights; `U8` has none without its scales and is written as `F16`. There are millions of them,
+/// and many are converted at once (the processor takes eight at a time), but no more than its first cache holds.
 pub fn append_floats(file: &mut Vec<u8>, weights: &[f32], dtype: Dtype) {
+    const AT_ONCE: usize = 2048;
     match dtype {
-        Dtype::F32 => append(file, weights.iter().map(|weight| weight.to_le_bytes())),
+        Dtype::F32 => {
+            let mut bytes = [[0; 4]; AT_ONCE];
+            for weights in weights.chunks(AT_ONCE) {
+                bytes.iter_mut().zip(weights).for_each(|(slot, weight)| *slot = weight.to_le_bytes());
+                file.extend_from_slice(bytes[..weights.len()].as_flattened());
+            }
+        }
         Dtype::F16 | Dtype::U8 => {
-            // Many at once, for the processor converts eight at a time, but no more than its first cache holds.
-            let mut halves = [f16::ZERO; 2048];
-            for weights in weights.chunks(halves.len()) {
-                let halves = &mut halves[..weights.len()];
-                halves.convert_from_f32_slice(weights);
-                append(file, halves.iter().map(|half| half.to_le_bytes()));
+            let (mut halves, mut bytes) = ([f16::ZERO; AT_ONCE], [[0; 2]; AT_ONCE]);
+            for weights in weights.chunks(AT_ONCE) {
+                halves[..weights.len()].convert_from_f32_slice(weights);
+                bytes.iter_mut().zip(halves).for_each(|(slot, half)| *slot = half.to_le_bytes());
+                file.extend_from_slice(bytes[..weights.len()].as_flattened());
             }
         }
     }
-}
-
-fn append<const N: usize>(file: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item = [u8; N]>) {
-    let start = file.len();
-    file.resize(start + N * numbers.len(), 0);
-    file[start..].as_chunks_mut::<N>().0.iter_mut().zip(numbers).for_each(|(slot, number)| *slot = number);
 }
 
 #[cfg(test)]
