@@ -3,8 +3,9 @@
 //! mimalloc keeps what is freed for a second, which suits training, where the next tensor takes it. A service reads its weights
 //! and compiles its patterns once; what that leaves behind would stand in its resident memory ever after, and in a steady state
 //! the engine allocates nothing that would be worth keeping. But all maps of a mail are twenty megabytes, and fresh pages for each
-//! such answer cost as much as what is written into them: a tenth of a second is long enough for the next one to take them. Huge pages are refused, too: a page of 2 MiB stays resident whole
-//! for one block that is still in use.
+//! such answer cost as much as what is written into them: half a second is long enough for the next ones to take them.
+//!
+//! Huge pages are refused, too: a page of 2 MiB stays resident whole for one block that is still in use.
 #![expect(unsafe_code, reason = "the allocator's settings are C calls")]
 
 use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_t};
@@ -13,7 +14,7 @@ use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_t};
 const PURGE_DELAY: mi_option_t = 15;
 
 /// How long a service keeps what is freed, in milliseconds.
-const KEPT_MS: std::ffi::c_long = 100;
+const KEPT_MS: std::ffi::c_long = 500;
 
 /// Frees soon from here on, in small pages. To be called before threads are started that allocate much.
 pub(super) fn keep_little() {

@@ -77,7 +77,8 @@ pub(super) fn run(args: &QuantizeArgs) -> anyhow::Result<()> {
     })?;
     let runs = written.classifier.encoder().engine();
     said.line(format_args!("router {} {} written to {}", written.info.name, written.info.version, out.display()));
-    said.end(format_args!("on this machine it runs as {runs}"))
+    said.line(format_args!("on this machine it runs as {runs}"));
+    said.end(format_args!("{} holds the changed router", out.display()))
 }
 
 /// Asks the router in both precisions.

@@ -6,6 +6,11 @@
 //! mails falls below a cosine of 0.999 to the one in f32. Weights are symmetric about zero; activations have a zero point, because
 //! what comes out of GELU is hardly ever negative.
 
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, unused_variables, reason = "only x86-64 has a machine so far")
+)]
+
 mod machine;
 mod product;
 mod rows;
