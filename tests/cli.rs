@@ -395,12 +395,23 @@ fn a_router_runs_on_bytes_when_what_that_costs_is_known() {
     assert_eq!(version(&again), shipped);
     assert_ne!(version(&bytes), shipped);
 
+    // A router that decides otherwise than the measured one runs in f32 until it is measured.
+    let merged = at("merged");
+    let said = stdout(&postroom(
+        &["queues", "--router", &bytes, "merge", "order-changes", "--into", "refunds", "--out", &merged],
+        "",
+    ));
+    assert!(said.contains("it runs in f32 again"), "{said}");
+    let text = std::fs::read_to_string(at("merged/router.json")).unwrap();
+    let card = std::fs::read_to_string(at("merged/README.md")).unwrap();
+    assert!(!text.contains("quantize") && !card.contains("## Int8"), "{text}\n{card}");
+
     // One that is written down to lose too much does not load.
     let mut poor = manifest();
     poor["quantize"]["measured"][0]["right_int8"] = (measured["right_f32"].as_u64().unwrap() - 1).into();
     std::fs::write(at("bytes/router.json"), poor.to_string()).unwrap();
     let refused = stderr(&postroom(&["route", "-", "--router", &bytes], EGGLESS));
-    assert!(refused.contains("4.17 points") && refused.contains("--off"), "{refused}");
+    assert!(refused.contains("must not") && refused.contains("4.17 points") && refused.contains("--off"), "{refused}");
     // And can still be put right.
     stdout(&postroom(&["model", "quantize", &bytes, "--off"], ""));
     assert_eq!(version(&bytes), shipped);

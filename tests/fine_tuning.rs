@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device};
 use postroom::artifact::EncoderDir;
 use postroom::dataset::{Example, ReadOptions, read};
-use postroom::training::{Backbone, FineTuningConfig, Method, Progress, Trained, TrainingConfig, train};
+use postroom::training::{Backbone, FineTuningConfig, Labelled, Method, Progress, Trained, TrainingConfig, train};
 
 struct Quiet(Vec<String>);
 
@@ -54,7 +54,7 @@ fn trained(dir: &EncoderDir, examples: &[Example], config: &TrainingConfig, chec
     let encoder = dir.batch_encoder(DType::F32, &Device::Cpu, None).unwrap();
     let weights = dir.weights(DType::F32, &Device::Cpu).unwrap();
     let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &dir.tokenizer };
-    train(backbone, examples, config, checkpoints, &mut Quiet(Vec::new())).unwrap()
+    train(backbone, Labelled::new(examples).unwrap(), config, checkpoints, &mut Quiet(Vec::new())).unwrap()
 }
 
 #[test]
@@ -101,7 +101,8 @@ fn a_checkpoint_of_other_mail_is_refused() {
     let weights = dir.weights(DType::F32, &Device::Cpu).unwrap();
     let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &dir.tokenizer };
     let fewer = &examples[..examples.len() - 2];
-    let error = train(backbone, fewer, &config(1), Some(&checkpoints), &mut Quiet(Vec::new())).unwrap_err();
+    let error = train(backbone, Labelled::new(fewer).unwrap(), &config(1), Some(&checkpoints), &mut Quiet(Vec::new()))
+        .unwrap_err();
     assert!(error.to_string().contains("delete it"), "{error}");
 }
 
@@ -114,6 +115,6 @@ fn a_setting_that_makes_no_sense_is_refused_by_its_name() {
     let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &dir.tokenizer };
     let mut config = config(1);
     config.fine_tuning.learning_rate = f64::NAN;
-    let error = train(backbone, &examples, &config, None, &mut Quiet(Vec::new())).unwrap_err();
+    let error = train(backbone, Labelled::new(&examples).unwrap(), &config, None, &mut Quiet(Vec::new())).unwrap_err();
     assert!(error.to_string().contains("learning_rate"), "{error}");
 }

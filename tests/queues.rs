@@ -17,7 +17,7 @@ use postroom::email::CleanOptions;
 use postroom::evaluation::{Evaluated, evaluate};
 use postroom::metrics::softmax;
 use postroom::training::queue_changes::{self, AddConfig, NewQueue};
-use postroom::training::{Backbone, Method, Progress, TrainingConfig, train};
+use postroom::training::{Backbone, Labelled, Method, Progress, TrainingConfig, train};
 
 struct Quiet;
 
@@ -84,7 +84,7 @@ fn trained(path: &Path, mails: &[Example]) {
     let weights = dir.weights(DType::F32, &Device::Cpu).unwrap();
     let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &dir.tokenizer };
     let config = TrainingConfig { method: Method::Frozen, folds: 3, c: vec![30.0], ..TrainingConfig::default() };
-    let trained = train(backbone, mails, &config, None, &mut Quiet).unwrap();
+    let trained = train(backbone, Labelled::new(mails).unwrap(), &config, None, &mut Quiet).unwrap();
     let manifest = Manifest {
         schema: ROUTER_SCHEMA.to_owned(),
         name: "small".to_owned(),

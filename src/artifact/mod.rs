@@ -38,7 +38,7 @@ pub use memory_file::{Memory, Remembered};
 pub use probes::{SelfTest, record_probes, self_test};
 pub use quantized::{QuantizationLoss, Quantized, QuantizedType};
 pub use router_dir::{
-    Router, RouterInfo, find_encoder, load_readable_encoder, load_router, load_router_in, load_router_sharing,
+    Router, RouterInfo, find_encoder, gate, load_readable_encoder, load_router, load_router_in, load_router_sharing,
     word_logits,
 };
 pub use save::{RouterTensors, save_memory, save_router, save_router_and, write_card};
@@ -91,6 +91,14 @@ pub enum ArtifactError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
+        reason: String,
+    },
+    /// A router is to run on bytes and loses too much by it.
+    #[error("{} runs on bytes and must not: {reason}; `postroom model quantize DIR --off` makes it run in f32 again", path.display())]
+    TooLossy {
+        /// The router's `router.json`.
+        path: PathBuf,
+        /// What it loses.
         reason: String,
     },
     /// A file has changed since the router was made.

@@ -156,9 +156,8 @@ fn logits<'t>(router: &Router, texts: impl Iterator<Item = &'t str>) -> Result<V
         .map(|encoded| WindowedEmail::new(encoded, &router.tokenizer, &info.windows, info.pooling))
         .collect();
     let output = router.classifier.forward(&pack(&windowed), &KeepMaps::None)?;
-    let with_words = output.logits.into_iter().zip(&encoded).map(|(mut logits, encoded)| {
-        logits.iter_mut().zip(router.word_logits(encoded)).for_each(|(logit, word)| *logit += word);
-        let logits = info.queue_logits(&logits);
+    let with_words = output.logits.into_iter().zip(&encoded).map(|(logits, encoded)| {
+        let logits = info.queue_logits(&router.join(&logits, &router.word_logits(encoded)));
         // The network's own numbers are checked where they are made; the words' come on top.
         if logits.iter().all(|logit| logit.is_finite()) { Ok(logits) } else { Err(ModelError::NotFinite) }
     });

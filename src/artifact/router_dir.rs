@@ -16,11 +16,11 @@ use super::{
     versions,
 };
 use crate::collate::Pooling;
-use crate::lexical::Lexical;
+use crate::lexical::{Gate, Lexical};
 use crate::model::cpu::Precision;
 use crate::model::{Classifier, Encoder, EncoderConfig, Head};
 use crate::queues::{QueueSet, slug};
-use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
+use crate::tokenizer::{EmailTokenizer, EncodedEmail, Token, WindowConfig};
 
 /// What a router is, without its tensors.
 #[derive(Debug, Clone)]
@@ -90,22 +90,38 @@ pub struct Router {
     pub tokenizer: EmailTokenizer,
     /// Its network, on the device it was loaded for.
     pub classifier: Classifier,
-    /// Its word counts, whose logits are added to the network's.
+    /// Its word counts, which count beside the network.
     pub lexical: Option<Lexical>,
 }
 
 impl Router {
-    /// What the words of a mail add to the network's logits, one number per logit.
+    /// What the words of a mail say, one number per logit of the network; [`Router::join`] adds it.
     #[must_use]
     pub fn word_logits(&self, mail: &EncodedEmail) -> Vec<f32> {
-        word_logits(self.lexical.as_ref(), mail, self.info.groups.n_logits())
+        word_logits(self.lexical.as_ref(), mail.tokens.iter(), self.info.groups.n_logits())
+    }
+
+    /// The network's logits and what the words say of the same mail, as the router decides by them.
+    #[must_use]
+    pub fn join(&self, network: &[f32], words: &[f32]) -> Vec<f32> {
+        gate(self.lexical.as_ref()).join(network, words)
     }
 }
 
-/// What the words of a mail add to the network's logits; nothing where the router does not count words.
+/// What the words of a mail say; nothing where the router does not count words.
 #[must_use]
-pub fn word_logits(lexical: Option<&Lexical>, mail: &EncodedEmail, n_logits: usize) -> Vec<f32> {
-    lexical.map_or_else(|| vec![0.0; n_logits], |lexical| lexical.logits(mail))
+pub fn word_logits<'t>(
+    lexical: Option<&'t Lexical>,
+    tokens: impl Iterator<Item = &'t Token> + 't,
+    n_logits: usize,
+) -> Vec<f32> {
+    lexical.map_or_else(|| vec![0.0; n_logits], |lexical| lexical.logits_of(tokens))
+}
+
+/// How much of it counts.
+#[must_use]
+pub fn gate(lexical: Option<&Lexical>) -> Gate {
+    lexical.map_or_else(Gate::default, |lexical| lexical.gate)
 }
 
 /// Loads the router in `path`: one of ours (`router.json`), the version in force where there are several, or a
@@ -186,7 +202,7 @@ fn load_own(path: &Path, manifest_path: &Path, placement: &Placement<'_>) -> Res
     let quantized = manifest.quantize.is_some();
     let encoder = if device.is_cpu() {
         let own = || -> Result<Precision, ArtifactError> {
-            let too_much = |reason| ArtifactError::damaged(manifest_path, reason);
+            let too_much = |reason| ArtifactError::TooLossy { path: manifest_path.to_owned(), reason };
             manifest.quantize.as_ref().map_or(Ok(()), Quantized::check).map_err(too_much)?;
             Ok(if quantized { Precision::Int8 } else { Precision::F32 })
         };

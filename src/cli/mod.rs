@@ -4,6 +4,7 @@ mod allocator;
 mod backlog;
 mod bench;
 mod card;
+mod changing;
 mod clean;
 mod common;
 mod data;

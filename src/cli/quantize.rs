@@ -2,17 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
-use candle_core::{DType, Device};
+use anyhow::bail;
 use clap::Args;
 
+use super::changing::Changing;
 use super::common::{Progress, set_threads};
 use super::data::{ColumnArgs, tell};
 use super::output::Said;
-use crate::artifact::{
-    QuantizationLoss, Quantized, QuantizedType, Router, StoredRouter, find_encoder, find_model, load_router,
-    load_router_in, record_probes, refuse_versions, resolve_router,
-};
+use crate::artifact::{QuantizationLoss, Quantized, QuantizedType, StoredRouter, load_router_in};
 use crate::dataset::{self, name_conflicts};
 use crate::evaluation::compare_precisions;
 use crate::model::cpu::Precision;
@@ -44,41 +41,41 @@ pub(super) struct QuantizeArgs {
 
 pub(super) fn run(args: &QuantizeArgs) -> anyhow::Result<()> {
     set_threads(args.threads)?;
-    let found = find_model(&args.router);
-    let in_force = resolve_router(&found)?;
-    if in_force != found && args.out.is_none() {
-        refuse_versions(&found).context("--out DIR writes the changed router elsewhere")?;
-    }
-    // The real place of a router behind a link: the link must not be replaced by a directory.
-    let place = in_force.canonicalize().unwrap_or(in_force);
-    let mut router = StoredRouter::open(&place)?;
+    let mut changing = Changing::open(&args.router)?;
+    let out = args.out.as_deref();
+    changing.check(out)?;
     let mut said = Said::default();
-    match &args.data {
+    let quantized = match &args.data {
         Some(data) => {
-            let loss = measure(&place, data, args)?;
+            let loss = measure(&changing.place, data, args)?;
             said.line(sentence(&loss));
-            let quantized = with_loss(router.manifest.quantize.take(), loss);
+            let quantized = with_loss(changing.router.manifest.quantize.take(), loss);
             if let Err(reason) = quantized.check() {
                 bail!("{reason}; the router is as it was");
             }
-            router.manifest.quantize = Some(quantized);
+            Some(quantized)
         }
-        None => router.manifest.quantize = None,
-    }
-    router.card = with_section(&router.card, router.manifest.quantize.as_ref());
-    let out = args.out.as_deref().unwrap_or(&place);
-    if args.out.is_some() && !place.join(&router.manifest.encoder.name).is_dir() {
-        find_encoder(out, &router.manifest.encoder.name)?;
-    }
-    let written = router.save_and(out, &place, |written: &Path| -> anyhow::Result<Router> {
-        let router = load_router(written, DType::F32, &Device::Cpu).context("the router that was just written")?;
-        record_probes(written, &router)?;
-        Ok(router)
-    })?;
+        None => None,
+    };
+    set(&mut changing.router, quantized);
+    let (written, out) = changing.save(out)?;
     let runs = written.classifier.encoder().engine();
     said.line(format_args!("router {} {} written to {}", written.info.name, written.info.version, out.display()));
     said.line(format_args!("on this machine it runs as {runs}"));
     said.end(format_args!("{} holds the changed router", out.display()))
+}
+
+/// Turns bytes on or off, on the card too.
+fn set(router: &mut StoredRouter, quantized: Option<Quantized>) {
+    router.card = with_section(&router.card, quantized.as_ref());
+    router.manifest.quantize = quantized;
+}
+
+/// Back to f32, for a router whose measured figures are no longer its own. Whether it ran on bytes.
+pub(super) fn forget(router: &mut StoredRouter) -> bool {
+    let on = router.manifest.quantize.is_some();
+    set(router, None);
+    on
 }
 
 /// Asks the router in both precisions.

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use candle_core::{DType, Device};
+use candle_core::DType;
 use clap::{Args, Subcommand};
 
+use super::changing::Changing;
 use super::common::{Progress, set_threads};
 use super::data::{ColumnArgs, tell};
 use super::output::{Said, percent, print_line};
-use crate::artifact::{
-    Router, StoredRouter, find_encoder, find_model, load_router, record_probes, refuse_versions, resolve_router,
-};
+use super::quantize;
+use crate::artifact::{StoredRouter, load_router};
 use crate::dataset::{self, Dataset, ReadOptions};
 use crate::inference::DeviceChoice;
 use crate::metrics::fewest_to_prove;
@@ -132,60 +132,41 @@ struct AddArgs {
 
 pub(super) fn run(args: &QueuesArgs) -> anyhow::Result<()> {
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
-    let found = find_model(&args.router);
-    let in_force = resolve_router(&found)?;
-    let versioned = in_force != found;
-    // The real place of a router behind a link: the link must not be replaced by a directory.
-    let place = in_force.canonicalize().unwrap_or(in_force);
-    let mut router = StoredRouter::open(&place)?;
-    let (to, said) = match &args.change {
-        Change::List { json } => return list(&router, *json),
+    let mut changing = Changing::open(&args.router)?;
+    let router = &mut changing.router;
+    let (to, changed) = match &args.change {
+        Change::List { json } => return list(router, *json),
         Change::Rename { queue, name, description, to } => {
-            queue_changes::rename(&mut router, queue, name, description.as_deref())?;
+            queue_changes::rename(router, queue, name, description.as_deref())?;
             (to, format!("`{queue}` is called {}", name.trim()))
         }
         Change::Merge { from, into, to } => {
-            queue_changes::merge(&mut router, from, into)?;
+            queue_changes::merge(router, from, into)?;
             (to, format!("now part of `{into}`: `{}`", from.join("`, `")))
         }
         Change::Enable { queue, to } => {
-            queue_changes::set_enabled(&mut router, queue, true)?;
+            queue_changes::set_enabled(router, queue, true)?;
             (to, format!("`{queue}` is on"))
         }
         Change::Disable { queue, to } => {
-            queue_changes::set_enabled(&mut router, queue, false)?;
+            queue_changes::set_enabled(router, queue, false)?;
             (to, format!("`{queue}` is off"))
         }
         Change::Remove { queue, to } => {
-            queue_changes::remove(&mut router, queue)?;
+            queue_changes::remove(router, queue)?;
             (to, format!("`{queue}` is gone"))
         }
-        Change::Add(add) => (&add.to, added(&mut router, &place, add)?),
+        Change::Add(add) => (&add.to, added(router, &changing.place, add)?),
     };
-    if versioned && to.out.is_none() {
-        refuse_versions(&found).context("--out DIR writes the changed router elsewhere")?;
-    }
-    save(&router, &place, to, &said)
-}
-
-fn save(router: &StoredRouter, place: &Path, to: &OutArgs, changed: &str) -> anyhow::Result<()> {
-    let out = to.out.as_deref().unwrap_or(place);
-    if to.out.is_some() && !place.join(&router.manifest.encoder.name).is_dir() {
-        find_encoder(out, &router.manifest.encoder.name)?;
-    }
-    let tested = |written: &Path| -> anyhow::Result<Router> {
-        let router = load_router(written, DType::F32, &Device::Cpu).context("the router that was just written")?;
-        record_probes(written, &router)?;
-        Ok(router)
-    };
-    let saved = router.save_and(out, place, tested);
-    let written = if to.out.is_none() {
-        saved.context("the router is as it was; --out DIR writes the changed one elsewhere")?
-    } else {
-        saved?
-    };
+    let out = to.out.as_deref();
+    changing.check(out)?;
     let mut said = Said::default();
     said.line(changed);
+    let decides_otherwise = matches!(args.change, Change::Merge { .. } | Change::Remove { .. } | Change::Add(_));
+    if decides_otherwise && quantize::forget(&mut changing.router) {
+        said.line("it runs in f32 again: what int8 costs it now is to be measured with `postroom model quantize`");
+    }
+    let (written, out) = changing.save(out)?;
     said.line(format_args!("router {} {} written to {}", written.info.name, written.info.version, out.display()));
     said.end(format_args!("{} holds the changed router", out.display()))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use candle_core::DType;
 use clap::Args;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ use crate::inference::DeviceChoice;
 use crate::queues::Queue;
 use crate::telemetry::{self, TelemetryConfig};
 use crate::training::queue_changes::remember;
-use crate::training::{self, Backbone, Method, Trained, TrainingConfig, train};
+use crate::training::{self, Backbone, Labelled, Method, Trained, TrainingConfig, train};
 
 /// Arguments of `postroom train`.
 #[derive(Debug, Args)]
@@ -94,6 +94,11 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
     let data = args.data.read_with(&args.also)?.for_training();
     tell(&data.notes);
+    let mut labelled = Labelled::new(&data.examples)?;
+    if let Some(path) = &args.queues {
+        let described = labelled.described(read_toml::<QueuesFile>(path)?.queues);
+        labelled = described.with_context(|| format!("{} does not fit the mail", path.display()))?;
+    }
     set_threads(args.threads)?;
     let device = args.device.open()?;
     let encoder_path = find_model(&args.encoder);
@@ -115,10 +120,7 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         remove_checkpoints(&checkpoints)?;
     }
     let mut progress = Stages::default();
-    let mut trained = train(backbone, &data.examples, &config, Some(&checkpoints), &mut progress)?;
-    if let Some(path) = &args.queues {
-        describe(&mut trained.queues, read_toml::<QueuesFile>(path)?.queues, path)?;
-    }
+    let trained = train(backbone, labelled, &config, Some(&checkpoints), &mut progress)?;
     // The router is worth more than these words: it is written whether or not they can be.
     let mut said = Said::default();
     said.line(card::held_out(&trained, config.max_error_rate));
@@ -222,17 +224,6 @@ fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
 /// The last component of a path.
 fn name_of(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
-
-/// Takes over names and descriptions; a queue in the file that no mail is labelled with is an error, not a silent gap.
-fn describe(queues: &mut [Queue], described: Vec<Queue>, path: &Path) -> anyhow::Result<()> {
-    for description in described {
-        match queues.iter_mut().find(|queue| queue.id == description.id) {
-            Some(queue) => *queue = description,
-            None => bail!("{} describes `{}`, but no mail is labelled so", path.display(), description.id),
-        }
-    }
-    Ok(())
 }
 
 fn manifest(

@@ -83,8 +83,7 @@ pub fn evaluate(
         let output = router.classifier.forward(&pack(batch.iter().map(|&mail| &windowed[mail])), &KeepMaps::None)?;
         done += batch.len();
         for (mail, logits) in batch.into_iter().zip(output.logits) {
-            let sum: Vec<f32> = mails[mail].logits.iter().zip(&logits).map(|(words, logit)| words + logit).collect();
-            mails[mail].logits = info.queue_logits(&sum);
+            mails[mail].logits = info.queue_logits(&router.join(&logits, &mails[mail].logits));
         }
         progress(done, windowed.len());
     }

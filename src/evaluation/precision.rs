@@ -36,8 +36,8 @@ pub fn compare_precisions(
         for (place, mail) in batch.into_iter().enumerate() {
             let (target, words) = &mails[mail];
             let queue = |logits: &[f32]| {
-                let sum: Vec<f32> = words.iter().zip(logits).map(|(words, logit)| words + logit).collect();
-                likeliest(&info.queue_logits(&sum))
+                let logits = info.queue_logits(&in_floats.join(logits, words));
+                info.calibration.judge(&logits, None, |_| None).best
             };
             let (f32, int8) = (queue(&floats.logits[place]), queue(&bytes.logits[place]));
             right_f32 += usize::from(f32 == *target);
@@ -51,10 +51,6 @@ pub fn compare_precisions(
     // Five digits are what it is compared by.
     let smallest_cosine = (smallest_cosine * 1e5).floor() / 1e5;
     Ok(QuantizationLoss { data: data.to_owned(), mails: mails.len(), right_f32, right_int8, changed, smallest_cosine })
-}
-
-fn likeliest(logits: &[f32]) -> usize {
-    (0..logits.len()).rev().max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap_or(0)
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
@@ -71,11 +67,5 @@ mod tests {
         assert!((cosine(&[3.0, 4.0], &[6.0, 8.0]) - 1.0).abs() < 1e-12);
         assert_eq!(cosine(&[1.0, 0.0], &[0.0, 2.0]), 0.0);
         assert!((cosine(&[1.0, 0.0], &[1.0, 1.0]) - 0.5_f64.sqrt()).abs() < 1e-12);
-    }
-
-    #[test]
-    fn of_equally_likely_queues_the_first_counts() {
-        assert_eq!(likeliest(&[1.0, 3.0, 3.0]), 1);
-        assert_eq!(likeliest(&[]), 0);
     }
 }

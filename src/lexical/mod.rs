@@ -1,13 +1,15 @@
 //! The second leg of a router: which words stand in a mail, and how often.
 //!
 //! On real tickets a linear model of word counts is hard to beat, and it errs elsewhere than the encoder does, so the logits
-//! of both are added. Counts are of the tokenizer's pieces over the whole mail: `(1 + ln count) x idf`, scaled to length 1.
+//! of both are added, those of the words the less the surer the encoder is ([`Gate`]). Counts are of the tokenizer's pieces over the whole mail: `(1 + ln count) x idf`, scaled to length 1.
 //! What stands after a negation is counted apart ([`Negation`]).
 
+mod gate;
 mod negation;
 
 use std::collections::{BTreeMap, HashMap};
 
+pub use gate::Gate;
 pub use negation::Negation;
 
 use crate::tokenizer::{EncodedEmail, Token};
@@ -93,10 +95,12 @@ pub struct Lexical {
     pub weight: Vec<f32>,
     /// `[n_queues]`.
     pub bias: Vec<f32>,
+    /// How much of it counts.
+    pub gate: Gate,
 }
 
 impl Lexical {
-    /// One logit per queue, to be added to the encoder's.
+    /// One logit per queue, before the gate.
     #[must_use]
     pub fn logits(&self, mail: &EncodedEmail) -> Vec<f32> {
         self.logits_of(mail.tokens.iter())
@@ -156,7 +160,7 @@ mod tests {
     #[test]
     fn a_mail_of_unknown_words_gets_the_bias() {
         let vocabulary = Vocabulary::new(vec![3], vec![1.0], Negation::default());
-        let leg = Lexical { vocabulary, weight: vec![2.0, -1.0], bias: vec![0.5, 0.25] };
+        let leg = Lexical { vocabulary, weight: vec![2.0, -1.0], bias: vec![0.5, 0.25], gate: Gate::default() };
         assert_eq!(leg.logits(&mail(&[8])), [0.5, 0.25]);
         assert_eq!(leg.logits(&mail(&[3])), [2.5, -0.75]);
         assert_eq!(leg.logits(&mail(&[])), [0.5, 0.25]);

@@ -18,7 +18,7 @@ use super::explain::{
     self, CompareRequest, ExplainConfig, ExplainRequest, Explanation, HeadsRequest, MailFaithfulness, Method, Perturb,
 };
 use super::policy::{self, PolicyConfig};
-use crate::artifact::{Router, RouterInfo, load_readable_encoder, word_logits};
+use crate::artifact::{Router, RouterInfo, gate, load_readable_encoder, word_logits};
 use crate::collate::WindowedEmail;
 use crate::email::{CleanEmail, CleanOptions, Fields, Posted, clean};
 use crate::inference::{Caller, Depth, Engine, Inference, InferenceConfig, InferenceError, Observer};
@@ -107,7 +107,7 @@ pub(super) struct Prepared {
     pub email: CleanEmail,
     pub encoded: EncodedEmail,
     pub windowed: WindowedEmail,
-    /// What the words add to the network's logits.
+    /// What the words say, one number for each logit of the network.
     word_logits: Vec<f32>,
     /// Whether there are word counts beside the network, which no map shows.
     pub counts_words: bool,
@@ -121,8 +121,10 @@ pub(super) struct Prepared {
 pub(super) struct Answered {
     /// Its logits are those of the queues.
     pub inference: Inference,
-    /// The logits of the network with the words', before those of merged queues were joined.
+    /// The logits of both legs, before those of merged queues were joined.
     pub sums: Vec<f32>,
+    /// What the words have added to the network's, for this mail.
+    pub added: Vec<f32>,
 }
 
 impl Prepared {
@@ -134,11 +136,6 @@ impl Prepared {
             windows: self.windowed.windows.len(),
             truncated: self.encoded.truncated(),
         }
-    }
-
-    /// What the words add to the network's logits, one number for each.
-    pub(super) fn word_logits(&self) -> &[f32] {
-        &self.word_logits
     }
 }
 
@@ -384,11 +381,6 @@ impl RoutingService {
         Box::pin(explain::faithfulness(self, mail, methods, perturb, seed)).await
     }
 
-    /// Logits of the queues, from the lane of the mail that is routed.
-    pub(super) async fn logits(&self, prepared: &Prepared, caller: Caller) -> Result<Vec<f32>, RoutingError> {
-        Ok(self.infer(prepared, KeepMaps::None, caller).await?.inference.logits)
-    }
-
     /// A turn to explain, given back when it is dropped.
     pub(super) fn turn_to_explain(&self) -> Result<SemaphorePermit<'_>, RoutingError> {
         self.explanations.try_acquire().map_err(|_| RoutingError::TooManyExplanations {
@@ -421,14 +413,14 @@ impl RoutingService {
         &self.tokenizer
     }
 
-    /// What the words of a mail add to the network's logits without the tokens for which `removed` is true; an empty list
-    /// removes nothing.
-    pub(super) fn word_logits_without(&self, prepared: &Prepared, removed: &[bool]) -> Vec<f32> {
+    /// What the words of a mail add to the network's logits of it, both without the tokens for which `removed` is true; an empty
+    /// list removes nothing.
+    pub(super) fn added_by_words(&self, network: &[f32], prepared: &Prepared, removed: &[bool]) -> Vec<f32> {
         let gone = |position: usize| removed.get(position).copied().unwrap_or(false);
         let tokens = prepared.encoded.tokens.iter().enumerate();
         let left = tokens.filter(|(position, _)| !gone(*position)).map(|(_, token)| token);
-        let none = || vec![0.0; self.info.groups.n_logits()];
-        self.lexical.as_ref().map_or_else(none, |lexical| lexical.logits_of(left))
+        let lexical = self.lexical.as_ref();
+        gate(lexical).added(network, &word_logits(lexical, left, self.info.groups.n_logits()))
     }
 
     /// Asks the network, and adds what the words say.
@@ -440,9 +432,10 @@ impl RoutingService {
     ) -> Result<Answered, RoutingError> {
         let mut inference = self.engine.run(prepared.windowed.clone(), keep, caller).await?;
         let mut sums = std::mem::take(&mut inference.logits);
-        sums.iter_mut().zip(&prepared.word_logits).for_each(|(logit, word)| *logit += word);
+        let added = gate(self.lexical.as_ref()).added(&sums, &prepared.word_logits);
+        sums.iter_mut().zip(&added).for_each(|(logit, word)| *logit += word);
         inference.logits = finite(self.info.queue_logits(&sums))?;
-        Ok(Answered { inference, sums })
+        Ok(Answered { inference, sums, added })
     }
 
     pub(super) async fn prepare(self: &Arc<Self>, mail: Mail) -> Result<Prepared, RoutingError> {
@@ -470,7 +463,7 @@ impl RoutingService {
             version: self.info.version.clone(),
             encoder: self.info.encoder.clone(),
         };
-        let word_logits = word_logits(self.lexical.as_ref(), &encoded, self.info.groups.n_logits());
+        let word_logits = word_logits(self.lexical.as_ref(), encoded.tokens.iter(), self.info.groups.n_logits());
         let counts_words = self.lexical.is_some();
         Prepared {
             email,

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::design::Row;
 use super::folds::Folds;
 use super::logistic::{Logistic, LogisticConfig, Problem};
+use crate::lexical::Gate;
 use crate::metrics::{fit_temperature, negative_log_likelihood, softmax};
 
 /// What models of one leg said of mail that they had not seen.
@@ -44,9 +45,10 @@ fn calibrated_loss(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
     negative_log_likelihood(logits, targets, fit_temperature(logits, targets))
 }
 
-/// The encoder's logits plus `weight` times those of the words.
+/// The encoder's logits and `weight` times those of the words, behind a gate.
 pub(super) struct Sum {
     pub weight: f64,
+    pub gate: Gate,
     pub logits: Vec<Vec<f32>>,
     pub temperature: f64,
 }
@@ -74,16 +76,25 @@ fn macro_recall(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
 /// Weights of the words beside the encoder. 0 leaves them out: they must earn their place.
 const WEIGHTS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0];
 
+/// Powers of the gate; 0 is none.
+const POWERS: [f32; 4] = [0.0, 0.25, 0.5, 1.0];
+
 /// The sum of both legs with the best likelihood, calibrated, on held-out mail.
 pub(super) fn best_sum(encoder: &[Vec<f32>], words: &[Vec<f32>], targets: &[usize]) -> Sum {
-    let tried = WEIGHTS.into_iter().map(|weight| {
-        let add = |(a, b): (&f32, &f32)| a + weight as f32 * b;
-        let logits: Vec<Vec<f32>> =
-            encoder.iter().zip(words).map(|(encoder, words)| encoder.iter().zip(words).map(add).collect()).collect();
+    let of_encoder = fit_temperature(encoder, targets) as f32;
+    let logits = encoder.first().map_or(0, Vec::len);
+    let tried = WEIGHTS.into_iter().flat_map(|weight| POWERS.map(|power| (weight, power))).map(|(weight, power)| {
+        let gate = Gate { power, temperature: of_encoder, logits };
+        let join = |(encoder, words): (&Vec<f32>, &Vec<f32>)| gate.join(encoder, &scaled(words, weight));
+        let logits: Vec<Vec<f32>> = encoder.iter().zip(words).map(join).collect();
         let temperature = fit_temperature(&logits, targets);
-        (negative_log_likelihood(&logits, targets, temperature), Sum { weight, logits, temperature })
+        (negative_log_likelihood(&logits, targets, temperature), Sum { weight, gate, logits, temperature })
     });
     tried.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best).expect("there is a weight to try")
+}
+
+fn scaled(values: &[f32], weight: f64) -> Vec<f32> {
+    values.iter().map(|value| weight as f32 * value).collect()
 }
 
 /// Confidence of the likeliest queue of each mail, and whether it is the right one.
@@ -108,6 +119,21 @@ mod tests {
         let encoder = vec![vec![2.0, 0.0], vec![0.0, 2.0], vec![1.5, 0.5]];
         let noise = vec![vec![0.0, 1.0], vec![1.0, 0.0], vec![0.0, 1.0]];
         assert!(best_sum(&encoder, &noise, &[0, 1, 0]).weight == 0.0);
+    }
+
+    #[test]
+    fn words_that_err_where_the_encoder_is_sure_count_where_it_is_not() {
+        // The encoder is sure of the first four and right, and the words are sure and wrong. It is not of the others, where they are right:
+        // a weight that is enough there is too much here.
+        let sure = [(vec![3.0, 0.0], vec![0.0, 6.0], 0), (vec![0.0, 3.0], vec![6.0, 0.0], 1)];
+        let unsure = [(vec![0.5, 0.0], vec![0.0, 0.8], 1), (vec![0.0, 0.5], vec![0.8, 0.0], 0)];
+        let mails = [sure.clone(), sure, unsure.clone(), unsure].concat();
+        let encoder: Vec<Vec<f32>> = mails.iter().map(|mail| mail.0.clone()).collect();
+        let words: Vec<Vec<f32>> = mails.iter().map(|mail| mail.1.clone()).collect();
+        let targets: Vec<usize> = mails.iter().map(|mail| mail.2).collect();
+        let sum = best_sum(&encoder, &words, &targets);
+        assert!(sum.weight > 0.0 && sum.gate.power > 0.0, "{} {:?}", sum.weight, sum.gate);
+        assert!(judged(&sum.logits, &targets, sum.temperature).1.iter().all(|&correct| correct));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod fine_tuning;
 mod folds;
 mod held_out;
 mod knowing;
+mod labelled;
 mod logistic;
 mod promise;
 pub mod queue_changes;
@@ -14,6 +15,7 @@ mod trials;
 pub use design::{Design, Row};
 pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, TokenPooling, sentence_starts};
 pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
+pub use labelled::Labelled;
 pub use logistic::{Logistic, LogisticConfig, Problem};
 pub use promise::Promise;
 pub use trials::{BudgetTrials, budget_trials};
@@ -33,7 +35,7 @@ use crate::evaluation::{JudgedMail, place_decisive};
 use crate::lexical::{Lexical, Negation, SparseRow, Vocabulary};
 use crate::metrics::expected_calibration_error;
 use crate::model::{BatchEncoder, KeepMaps, ModelError};
-use crate::queues::{Queue, QueueError, QueueSet, slug};
+use crate::queues::{Queue, QueueError};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
 use fine_tuning::{Material, decisive_tokens};
 use folds::Folds;
@@ -139,6 +141,9 @@ pub enum TrainingError {
         /// The least number.
         least: usize,
     },
+    /// A description of a queue that has no mail.
+    #[error("queue `{0}` is described, but no mail is labelled so: correct its id or leave it out")]
+    NoMail(String),
     /// Fewer than two folds leave nothing to judge by.
     #[error("folds must be at least 2, not {0}")]
     Folds(usize),
@@ -257,13 +262,21 @@ impl Inbox {
 /// [`TrainingError`], with the remedy.
 pub fn train(
     backbone: Backbone<'_>,
-    examples: &[Example],
+    labelled: Labelled<'_>,
     config: &TrainingConfig,
     checkpoints: Option<&Path>,
     progress: &mut dyn Progress,
 ) -> Result<Trained, TrainingError> {
     check(config)?;
-    let (queues, targets) = queues_of(examples)?;
+    let few = labelled.mails_per_queue() < FEWEST_TO_TUNE as f64;
+    // Where mails are few, what a queue is called and described by is worth one more.
+    let mut examples = labelled.examples.to_vec();
+    let mut targets = labelled.targets.clone();
+    if few {
+        examples.extend(labelled.descriptions());
+        targets.extend(0..labelled.queues.len());
+    }
+    let (examples, queues) = (examples.as_slice(), labelled.queues);
     let queue_ids: Vec<String> = queues.iter().map(|queue| queue.id.clone()).collect();
     config.knowing().check(&queue_ids)?;
     let inbox = Inbox::new(backbone.tokenizer, examples, config);
@@ -278,7 +291,7 @@ pub fn train(
     let words = Problem { features: &words, targets: &targets, n_queues: queues.len(), width: vocabulary.len() };
     let tunes = match config.method {
         Method::Frozen => false,
-        Method::Auto if targets.len() < FEWEST_TO_TUNE * queues.len() => {
+        Method::Auto if few => {
             progress.note(&format!(
                 "fewer than {FEWEST_TO_TUNE} mails a queue on average: the encoder stays frozen (--method fine-tuned tunes it)"
             ));
@@ -321,7 +334,7 @@ pub fn train(
         targets: &chosen(&targets, judged_mails),
     };
     let Verdict { tuned: keep, accuracy_frozen, accuracy_encoder_alone, sum } = legs.judge(config.method);
-    let Sum { weight, logits, temperature } = sum;
+    let Sum { weight, gate, logits, temperature } = sum;
     let (confidences, correct) = judged(&logits, legs.targets, temperature);
     let (ours, baseline) = (accuracy(&logits, legs.targets), accuracy(legs.words, legs.targets));
     refuse_below_baseline(ours, baseline)?;
@@ -344,7 +357,7 @@ pub fn train(
         let model = Logistic::fit(&words, &words_leg.logistic);
         // In half precision, as it is stored: a thousandth of a logit, and half of the file.
         let rounded = narrow(&model.weight, weight).into_iter().map(|value| f16::from_f32(value).to_f32()).collect();
-        Lexical { vocabulary, weight: rounded, bias: narrow(&model.bias, weight) }
+        Lexical { vocabulary, weight: rounded, bias: narrow(&model.bias, weight), gate }
     });
     Ok(Trained {
         queues,
@@ -496,40 +509,6 @@ fn recall_by_queue(ids: &[String], targets: &[usize], correct: &[bool]) -> BTree
     ids.iter().enumerate().map(recall).collect()
 }
 
-/// The queues that the labels name, sorted by id, and the queue of each mail.
-fn queues_of(examples: &[Example]) -> Result<(Vec<Queue>, Vec<usize>), TrainingError> {
-    let mut queues: Vec<Queue> = Vec::new();
-    for example in examples {
-        let id = slug(&example.queue);
-        if !queues.iter().any(|queue| queue.id == id) {
-            queues.push(Queue::new(&id, &name_of(&example.queue)));
-        }
-    }
-    queues.sort_by(|a, b| a.id.cmp(&b.id));
-    let set = QueueSet::new(queues.clone())?;
-    let targets: Vec<usize> =
-        examples.iter().map(|example| set.index_of(&slug(&example.queue)).unwrap_or_default()).collect();
-    const LEAST: usize = 2;
-    for (index, queue) in queues.iter().enumerate() {
-        let judged = examples.iter().zip(&targets).filter(|(example, _)| !example.only_trained_on);
-        let mails = judged.filter(|(_, target)| **target == index).count();
-        if mails < LEAST {
-            return Err(TrainingError::TooFew { queue: queue.id.clone(), mails, least: LEAST });
-        }
-    }
-    Ok((queues, targets))
-}
-
-/// A name for people: a slug gets blanks and a capital, anything else stays as written.
-fn name_of(label: &str) -> String {
-    if slug(label) != label {
-        return label.to_owned();
-    }
-    let words = label.replace(['-', '_'], " ");
-    let mut characters = words.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
-}
-
 /// The pooled vector of each mail, in the order of the mails.
 fn features(
     backbone: Backbone<'_>,
@@ -559,42 +538,11 @@ fn features(
 mod tests {
     use super::*;
 
-    fn example(queue: &str) -> Example {
-        Example { text: "t".into(), queue: queue.into(), ..Example::default() }
-    }
-
-    #[test]
-    fn labels_that_differ_only_in_case_are_one_queue() {
-        let examples = [example("Refunds"), example("refunds"), example("late-deliveries"), example("late-deliveries")];
-        let (queues, targets) = queues_of(&examples).unwrap();
-        assert_eq!(queues.len(), 2);
-        assert_eq!(targets, [1, 1, 0, 0]);
-        assert_eq!(queues[0].name, "Late deliveries");
-    }
-
-    #[test]
-    fn a_queue_with_one_mail_is_refused_with_a_remedy() {
-        let error = queues_of(&[example("a"), example("a"), example("b")]).unwrap_err();
-        assert!(error.to_string().contains("merge the queue"), "{error}");
-    }
-
     #[test]
     fn a_router_below_the_word_counts_is_refused_with_both_figures() {
         assert!(refuse_below_baseline(0.91, 0.91).is_ok());
         let error = refuse_below_baseline(0.90, 0.912).unwrap_err().to_string();
         assert!(error.contains("right for 90.0%, word counts alone for 91.2%: it is not written"), "{error}");
-    }
-
-    #[test]
-    fn a_queue_that_only_written_mail_is_labelled_with_cannot_be_judged() {
-        let taught = |queue| Example { only_trained_on: true, ..example(queue) };
-        let examples = [example("a"), example("a"), example("b"), taught("b"), taught("b")];
-        assert!(matches!(queues_of(&examples), Err(TrainingError::TooFew { mails: 1, .. })));
-    }
-
-    #[test]
-    fn one_queue_is_refused() {
-        assert!(matches!(queues_of(&[example("a")]), Err(TrainingError::Queues(QueueError::TooFew(1)))));
     }
 
     #[test]

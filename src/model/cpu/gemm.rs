@@ -46,6 +46,17 @@ impl PackedMatrix {
         }
     }
 
+    /// Takes all values from `rows` (`[inputs, outputs]`, row-major), with no bias.
+    pub(super) fn set_rows(&mut self, rows: &[f32]) {
+        let outputs = rows.len() / self.inputs;
+        for (input, row) in rows.chunks_exact(outputs).enumerate() {
+            for (panel, values) in row.chunks(self.panel_width).enumerate() {
+                let start = (panel * self.inputs + input) * self.panel_width;
+                self.panels.as_mut_slice()[start..][..values.len()].copy_from_slice(values);
+            }
+        }
+    }
+
     /// Number of panels.
     pub(super) fn n_panels(&self) -> usize {
         self.bias.len() / self.panel_width

@@ -42,6 +42,7 @@ mod gelu;
 mod gemm;
 mod layer_norm;
 mod linear;
+mod moving_weights;
 mod probe;
 mod scratch;
 mod simd;
@@ -51,6 +52,8 @@ mod testing;
 pub(super) mod training;
 mod weights;
 mod word_table;
+
+pub(super) use moving_weights::MovingWeights;
 
 pub use encoder::{CpuEncoder, Precision, WindowMap};
 pub use probe::GemmProbe;

@@ -18,9 +18,10 @@ pub(super) async fn maps(
     prepared: &Prepared,
     request: &AttentionRequest,
     plan: &Plan,
-    (target, caller): (Target, Caller),
+    (target, added, caller): (Target, Vec<f32>, Caller),
 ) -> Result<Basis, RoutingError> {
-    let mut gradients = Gradients::open(service, prepared, caller, service.config().explain.max_tokens).await?;
+    let budget = service.config().explain.max_tokens;
+    let mut gradients = Gradients::open(service, prepared, added, caller, budget).await?;
     let score = gradients.score(target);
     let wanted = Wanted { gradients: request.reduce == Reduce::Relevance, figures: false };
     let trace = gradients.trace(&score, wanted).await?;

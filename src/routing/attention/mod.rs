@@ -200,7 +200,7 @@ pub(super) async fn attend(
     let targets = asked.targets(service.router(), &answered.inference.logits)?;
     let Some(&target) = targets.first() else { return Err(RoutingError::NothingToRead) };
     let basis = if request.deep() {
-        deep::maps(service, &prepared, &request, &plan, (target, caller)).await?
+        deep::maps(service, &prepared, &request, &plan, (target, answered.added.clone(), caller)).await?
     } else {
         let pooled = Pooled::of_inference(service.router(), &answered, target.class);
         Basis { maps: Vec::new(), pooled, target }

@@ -77,8 +77,8 @@ pub(in crate::routing) async fn faithfulness(
         };
         scored.push((Some(Method::Occlusion), of_words, of_sentences));
     }
-    let mut gradients =
-        Gradients::open(service, &prepared, Caller::default(), 4 * service.config().explain.max_tokens).await?;
+    let budget = 4 * service.config().explain.max_tokens;
+    let mut gradients = Gradients::open(service, &prepared, rerun.added.clone(), Caller::default(), budget).await?;
     for found in attribute(&mut gradients, methods, target, None).await? {
         let of_words = per_part(&found.tokens, &words);
         let of_sentences = by_sentence(&of_words);

@@ -1,6 +1,6 @@
 //! The readable network asked about one mail: a score, and its gradients in every window.
 //!
-//! It is the encoder alone that is asked; what the words add stays as it is for the mail. Every step is a job of its own for the
+//! It is the encoder alone that is asked; what the words have added for the mail stays as it is. Every step is a job of its own for the
 //! model's thread, one window at a time, so mail is routed in between and memory is that of one window.
 
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub(in crate::routing) struct Gradients<'a> {
     service: &'a RoutingService,
     pub prepared: &'a Prepared,
     caller: Caller,
+    /// What the words have added to the network's logits.
+    added: Vec<f32>,
     /// `None` where the network that routes is the readable one.
     encoder: Option<Arc<Encoder>>,
     windows: Vec<Window>,
@@ -78,12 +80,13 @@ impl<'a> Gradients<'a> {
     pub(in crate::routing) async fn open(
         service: &'a Arc<RoutingService>,
         prepared: &'a Prepared,
+        added: Vec<f32>,
         caller: Caller,
         budget: usize,
     ) -> Result<Self, RoutingError> {
         let encoder = service.readable_encoder().await?;
         let windows = prepared.windowed.single_windows();
-        Ok(Self { service, prepared, caller, encoder, windows, forwards: 0, tokens: 0, budget })
+        Ok(Self { service, prepared, added, caller, encoder, windows, forwards: 0, tokens: 0, budget })
     }
 
     /// The score of a target.
@@ -93,7 +96,7 @@ impl<'a> Gradients<'a> {
         Score {
             plus: members(target.class),
             minus: target.against.map(members).unwrap_or_default(),
-            offsets: self.prepared.word_logits().to_vec(),
+            offsets: self.added.clone(),
             temperature: router.calibration.temperature,
         }
     }

@@ -14,6 +14,7 @@ use super::request::{Against, Classes, ExplainRequest};
 use crate::collate::WindowedEmail;
 use crate::explain::HeadFigures;
 use crate::inference::Caller;
+use crate::model::KeepMaps;
 
 /// What to tell of the heads.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -42,10 +43,11 @@ pub(in crate::routing) async fn heads(
     if !policy::readable(&prepared.encoded) {
         return Err(RoutingError::NothingToRead);
     }
-    let logits = service.logits(&prepared, caller).await?;
-    let targets = asked.targets(service.router(), &logits)?;
+    let answered = service.infer(&prepared, KeepMaps::None, caller).await?;
+    let targets = asked.targets(service.router(), &answered.inference.logits)?;
     let Some(&target) = targets.first() else { return Err(RoutingError::NothingToRead) };
-    let mut gradients = Gradients::open(service, &prepared, caller, 2 * service.config().explain.max_tokens).await?;
+    let budget = 2 * service.config().explain.max_tokens;
+    let mut gradients = Gradients::open(service, &prepared, answered.added, caller, budget).await?;
     let score = gradients.score(target);
     let trace = gradients.trace(&score, Wanted { gradients: true, figures: true }).await?;
     let ablation = if request.ablate { Some(gradients.ablate(&score).await?) } else { None };
@@ -69,7 +71,7 @@ pub(in crate::routing) async fn heads(
     Ok(json!({
         "schema": "heads/1",
         "model": view.model(),
-        "prediction": view.prediction(&logits),
+        "prediction": view.prediction(&answered.inference.logits),
         "text": view.text(),
         "class": view.queue(target.class), "against": target.against.map(|other| view.queue(other)),
         "score": rounded(trace.score, 6),

@@ -114,7 +114,8 @@ pub(super) async fn explain(
     }
     let (mut attributions, mut asked) = (Vec::new(), (0, 0));
     if request.methods.iter().any(|&method| method != Method::Occlusion) {
-        let mut gradients = Gradients::open(service, &prepared, caller, service.config().explain.max_tokens).await?;
+        let budget = service.config().explain.max_tokens;
+        let mut gradients = Gradients::open(service, &prepared, rerun.added.clone(), caller, budget).await?;
         for target in wanted {
             attributions.extend(attribute(&mut gradients, &request.methods, target, request.ig_steps).await?);
         }

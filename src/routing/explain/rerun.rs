@@ -34,6 +34,8 @@ pub(in crate::routing) struct Rerun<'a> {
     whole: Arc<Vec<WindowPart>>,
     /// Of the whole mail, one for each queue.
     pub logits: Vec<f32>,
+    /// What the words have added for the whole mail, one number for each logit of the network.
+    pub added: Vec<f32>,
     /// Mails that were decided.
     pub forwards: usize,
     /// Tokens that the encoder has seen for them.
@@ -85,13 +87,16 @@ impl<'a> Rerun<'a> {
             caller,
             whole: Arc::default(),
             logits: Vec::new(),
+            added: Vec::new(),
             forwards: 0,
             tokens: 0,
         };
         let windows = prepared.windowed.single_windows().into_iter().map(Some).collect();
         let (parts, logits) = rerun.run(Group::of(vec![windows])).await?;
         rerun.whole = Arc::new(parts);
-        rerun.logits = rerun.decide(logits.first().map_or(&[][..], Vec::as_slice), &[])?;
+        let network = logits.first().map_or(&[][..], Vec::as_slice);
+        rerun.added = service.added_by_words(network, prepared, &[]);
+        rerun.logits = rerun.decide(network, &[])?;
         Ok(rerun)
     }
 
@@ -200,7 +205,7 @@ impl<'a> Rerun<'a> {
 
     /// Adds what the words that are left say, and joins the logits of merged queues.
     fn decide(&self, network: &[f32], removed: &[bool]) -> Result<Vec<f32>, RoutingError> {
-        let words = self.service.word_logits_without(self.prepared, removed);
+        let words = self.service.added_by_words(network, self.prepared, removed);
         let sum: Vec<f32> = network.iter().zip(&words).map(|(network, words)| network + words).collect();
         finite(self.service.router().queue_logits(&sum))
     }

@@ -12,6 +12,7 @@ use crate::dataset::Example;
 use crate::email::CleanOptions;
 use crate::queues::Queue;
 use crate::random::SplitMix64;
+use crate::training::labelled::described;
 
 /// The queue to add and what is known of it.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +76,7 @@ pub fn add(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Added, QueueChangeError> {
     let queue = checked(router, new)?;
-    let own = look(network, &[words_of(&queue)], &config.email, &mut |_, _| ())?;
+    let own = look(network, &[described(&queue)], &config.email, &mut |_, _| ())?;
     let own: Vec<Seen> = own.into_iter().chain(look(network, new.examples, &config.email, progress)?).collect();
     let others = others(router, network, new, config, progress)?;
     let scale = Scale::of(router, own.iter().map(|seen| &seen.pooled).chain(others.iter().map(|mail| &mail.pooled)));
@@ -123,11 +124,6 @@ fn checked(router: &StoredRouter, new: &NewQueue<'_>) -> Result<Queue, QueueChan
     Ok(queue)
 }
 
-/// What the queue says of itself, as a mail.
-fn words_of(queue: &Queue) -> Example {
-    Example { subject: queue.name.clone(), text: queue.description.clone(), ..Example::default() }
-}
-
 /// Mail of the other queues as the network sees it: what was given, what the router remembers, or for a queue that is only
 /// suggested the descriptions of the others.
 fn others(
@@ -141,7 +137,7 @@ fn others(
     let (mails, targets): (Vec<Example>, Vec<usize>) = match (new.others, &router.memory) {
         (Some(mails), _) => drawn(router, network, mails, config)?,
         (None, Some(memory)) if !memory.mails.is_empty() => return Ok(memory.mails.clone()),
-        _ if new.examples.is_empty() => (queues.iter().map(words_of).collect(), (0..queues.len()).collect()),
+        _ if new.examples.is_empty() => (queues.iter().map(described).collect(), (0..queues.len()).collect()),
         _ => return Err(QueueChangeError::NoMemory),
     };
     let seen = look(network, &mails, &config.email, progress)?;

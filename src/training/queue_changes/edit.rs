@@ -2,6 +2,7 @@
 
 use super::{QueueChangeError, card, check, known};
 use crate::artifact::{HeadTensors, StoredRouter};
+use crate::lexical::Gate;
 
 /// Gives a queue another name, and another description where there is one. Its id and its weights stay.
 ///
@@ -106,6 +107,11 @@ pub fn remove(router: &mut StoredRouter, id: &str) -> Result<(), QueueChangeErro
     if let Some(lexical) = &mut router.lexical {
         drop_rows(&mut lexical.weight, lexical.vocabulary.len(), &gone);
         drop_rows(&mut lexical.bias, 1, &gone);
+        lexical.gate.logits -= gone.iter().filter(|&&logit| logit < lexical.gate.logits).count();
+        if lexical.gate.logits == 0 {
+            // Of the queues that words were counted for none is left.
+            lexical.gate = Gate::default();
+        }
     }
     if let Some(memory) = &mut router.memory {
         memory.mails.retain(|mail| mail.queue != index);

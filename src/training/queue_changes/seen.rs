@@ -37,7 +37,7 @@ pub(super) fn look<'e>(
         let output = router.classifier.forward_and_pool(&pack(batch.iter().map(|&mail| &windowed[mail])))?;
         done += batch.len();
         for (mail, (logits, pooled)) in batch.into_iter().zip(output.logits.into_iter().zip(output.pooled)) {
-            seen[mail].logits.iter_mut().zip(logits).for_each(|(sum, logit)| *sum += logit);
+            seen[mail].logits = router.join(&logits, &seen[mail].logits);
             seen[mail].pooled = pooled;
         }
         progress(done, windowed.len());

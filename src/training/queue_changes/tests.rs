@@ -8,7 +8,7 @@ use crate::artifact::{
     Remembered, RouterFiles,
 };
 use crate::collate::Pooling;
-use crate::lexical::{Lexical, Negation, Vocabulary};
+use crate::lexical::{Gate, Lexical, Negation, Vocabulary};
 use crate::tokenizer::WindowConfig;
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
@@ -45,6 +45,7 @@ fn router() -> StoredRouter {
             vocabulary: Vocabulary::new(vec![7], vec![1.0], Negation::default()),
             weight: vec![0.0, 1.0, 2.0, 3.0],
             bias: vec![0.0; 4],
+            gate: Gate::default(),
         }),
         change: None,
         memory: Some(Memory { mails: (0..4).map(mail).collect() }),
@@ -103,6 +104,23 @@ fn a_removed_queue_takes_its_rows_and_its_memory_along() {
     assert_eq!(remembered(&router), [0, 1, 2]);
     assert!(router.memory.unwrap().mails.iter().all(|mail| mail.logits == [0.0, 2.0, 3.0]));
     assert!(router.card.contains("`b` was removed"), "{}", router.card);
+}
+
+#[test]
+fn the_gate_judges_by_the_queues_that_are_left_of_the_training() {
+    let mut router = router();
+    let judges = |router: &StoredRouter| router.lexical.as_ref().unwrap().gate;
+    router.lexical.as_mut().unwrap().gate = Gate { power: 0.5, temperature: 1.0, logits: 2 };
+    remove(&mut router, "d").unwrap();
+    assert_eq!(judges(&router).logits, 2);
+    remove(&mut router, "a").unwrap();
+    assert_eq!(judges(&router), Gate { power: 0.5, temperature: 1.0, logits: 1 });
+
+    let mut router = self::router();
+    router.lexical.as_mut().unwrap().gate = Gate { power: 0.5, temperature: 1.0, logits: 2 };
+    remove(&mut router, "a").unwrap();
+    remove(&mut router, "b").unwrap();
+    assert_eq!(judges(&router), Gate::default());
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! A linear layer, with or without an adapter, and its backward pass.
 
-use rayon::prelude::*;
-
 use super::matmul::{Matrix, Target, matmul};
 use super::{Gradients, Slot, Tensors};
-
-/// Rows of a block in which a bias is filled in.
-const ROWS: usize = 64;
+use crate::model::cpu::MovingWeights;
 
 /// Where a layer's tensors are.
 #[derive(Debug, Clone, Copy)]
@@ -29,29 +25,18 @@ pub(super) struct Adapter {
 }
 
 impl Linear {
-    /// `y = x W^T + b` and the adapter's part; `x` `[T, inputs]`, `y` `[T, outputs]`.
-    pub(super) fn forward(&self, tensors: &Tensors<'_>, x: &[f32], y: &mut [f32]) {
-        let bias = tensors.get(self.bias);
-        y.par_chunks_mut(ROWS * self.outputs)
-            .for_each(|rows| rows.chunks_exact_mut(self.outputs).for_each(|row| row.copy_from_slice(bias)));
-        let x = Matrix::new(x, x.len() / self.inputs, self.inputs);
-        multiply(y, self.outputs, true, x, self.weight(tensors).transposed(), 1.0);
-        if let Some(adapter) = self.adapter {
-            let narrow = self.narrowed(adapter, tensors, x);
-            let narrow = Matrix::new(&narrow, x.rows, adapter.rank);
-            multiply(y, self.outputs, true, narrow, self.up(adapter, tensors).transposed(), adapter.scale);
-        }
+    /// The layer's weights as the kernels read them, the adapter added: `W + scale B A`.
+    pub(super) fn packed(&self, tensors: &Tensors<'_>) -> MovingWeights {
+        let (weight, bias) = (tensors.get(self.weight), tensors.get(self.bias));
+        let Some(adapter) = self.adapter else { return MovingWeights::pack(weight, bias, self.inputs) };
+        let mut sum = weight.to_vec();
+        let target = Target { values: &mut sum, row_stride: self.inputs, add: true };
+        matmul(target, self.up(adapter, tensors), self.down(adapter, tensors), adapter.scale, 1);
+        MovingWeights::pack(&sum, bias, self.inputs)
     }
 
-    /// Adds the gradients of the layer's trained tensors, and that of `x` to `grad_x` where it is wanted.
-    pub(super) fn backward(
-        &self,
-        tensors: &Tensors<'_>,
-        x: &[f32],
-        upstream: &[f32],
-        gradients: &mut Gradients,
-        grad_x: Option<&mut [f32]>,
-    ) {
+    /// Adds the gradients of the layer's trained tensors; `packed` knows that of `x`.
+    pub(super) fn backward(&self, tensors: &Tensors<'_>, x: &[f32], upstream: &[f32], gradients: &mut Gradients) {
         let rows = x.len() / self.inputs;
         let (x, upstream) = (Matrix::new(x, rows, self.inputs), Matrix::new(upstream, rows, self.outputs));
         if let Some(weight) = gradients.of(self.weight) {
@@ -61,41 +46,27 @@ impl Linear {
             let ones = vec![1.0; rows];
             multiply(bias, self.outputs, true, Matrix::new(&ones, 1, rows), upstream, 1.0);
         }
-        let through = self.adapter.map(|adapter| {
+        if let Some(adapter) = self.adapter {
             let Adapter { rank, scale, .. } = adapter;
             let mut through = vec![0.0; rows * rank]; //                        g B, [T, rank]
             multiply(&mut through, rank, false, upstream, self.up(adapter, tensors), 1.0);
-            let (narrow, flowing) = (self.narrowed(adapter, tensors, x), Matrix::new(&through, rows, rank));
+            let mut narrow = vec![0.0; rows * rank]; //                         x A^T, [T, rank]
+            multiply(&mut narrow, rank, false, x, self.down(adapter, tensors).transposed(), 1.0);
             if let Some(up) = gradients.of(adapter.up) {
                 multiply(up, rank, true, upstream.transposed(), Matrix::new(&narrow, rows, rank), scale);
             }
             if let Some(down) = gradients.of(adapter.down) {
-                multiply(down, self.inputs, true, flowing.transposed(), x, scale);
+                multiply(down, self.inputs, true, Matrix::new(&through, rows, rank).transposed(), x, scale);
             }
-            (adapter, through)
-        });
-        let Some(grad_x) = grad_x else { return };
-        multiply(grad_x, self.inputs, true, upstream, self.weight(tensors), 1.0);
-        if let Some((adapter, through)) = through {
-            let down = Matrix::new(tensors.get(adapter.down), adapter.rank, self.inputs);
-            multiply(grad_x, self.inputs, true, Matrix::new(&through, rows, adapter.rank), down, adapter.scale);
         }
-    }
-
-    fn weight<'a>(&self, tensors: &'a Tensors<'_>) -> Matrix<'a> {
-        Matrix::new(tensors.get(self.weight), self.outputs, self.inputs)
     }
 
     fn up<'a>(&self, adapter: Adapter, tensors: &'a Tensors<'_>) -> Matrix<'a> {
         Matrix::new(tensors.get(adapter.up), self.outputs, adapter.rank)
     }
 
-    /// `x A^T`, `[T, rank]`.
-    fn narrowed(&self, adapter: Adapter, tensors: &Tensors<'_>, x: Matrix<'_>) -> Vec<f32> {
-        let mut narrow = vec![0.0; x.rows * adapter.rank];
-        let down = Matrix::new(tensors.get(adapter.down), adapter.rank, self.inputs);
-        multiply(&mut narrow, adapter.rank, false, x, down.transposed(), 1.0);
-        narrow
+    fn down<'a>(&self, adapter: Adapter, tensors: &'a Tensors<'_>) -> Matrix<'a> {
+        Matrix::new(tensors.get(adapter.down), adapter.rank, self.inputs)
     }
 }
 

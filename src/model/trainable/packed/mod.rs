@@ -17,6 +17,7 @@ use rayon::prelude::*;
 
 use super::adapter::LoraConfig;
 use super::{Adaptation, Dropout};
+use crate::model::cpu::MovingWeights;
 use crate::model::cpu::training::{gelu_backward, gelu_forward, layer_norm_backward, layer_norm_forward};
 use crate::model::{EncoderConfig, ModelError, PackedBatch};
 use attention::{Inputs, Windows};
@@ -102,6 +103,29 @@ struct Layer {
     output_norm: Norm,
 }
 
+/// The linear layers of a [`Layer`], as the kernels read them.
+struct PackedLayer {
+    query: MovingWeights,
+    key: MovingWeights,
+    value: MovingWeights,
+    attention_output: MovingWeights,
+    intermediate: MovingWeights,
+    output: MovingWeights,
+}
+
+impl Layer {
+    fn packed(&self, tensors: &Tensors<'_>) -> PackedLayer {
+        PackedLayer {
+            query: self.query.packed(tensors),
+            key: self.key.packed(tensors),
+            value: self.value.packed(tensors),
+            attention_output: self.attention_output.packed(tensors),
+            intermediate: self.intermediate.packed(tensors),
+            output: self.output.packed(tensors),
+        }
+    }
+}
+
 /// What the backward pass needs of a layer's forward pass. `[T, D]` where nothing is said.
 #[derive(Default)]
 struct Saved {
@@ -130,6 +154,9 @@ pub struct PackedNetwork {
     embedding_norm: Norm,
     layers: Vec<Layer>,
     head: Head,
+    packed: Vec<PackedLayer>,
+    /// The trained values that `packed` was made of.
+    packed_from: Vec<Vec<f32>>,
     saved: Vec<Saved>,
     /// The states before each layer and behind the last.
     states: Vec<Vec<f32>>,
@@ -228,6 +255,8 @@ impl PackedNetwork {
             positions,
             embedding_norm,
             head,
+            packed: Vec::new(),
+            packed_from: Vec::new(),
             saved: layers.iter().map(|_| Saved::default()).collect(),
             states: vec![Vec::new(); layers.len() + 1],
             layers,
@@ -273,6 +302,15 @@ impl PackedNetwork {
         Ok(loss * objective.scale)
     }
 
+    /// Packs the linear layers anew where the trained values have moved: once a step, which costs little beside it.
+    fn follow(&mut self, trained: &[Vec<f32>]) {
+        if self.packed_from != trained {
+            let tensors = Tensors { fixed: &self.fixed, trained };
+            self.packed = self.layers.par_iter().map(|layer| layer.packed(&tensors)).collect();
+            self.packed_from = trained.to_vec();
+        }
+    }
+
     fn windows<'a>(&self, batch: &'a PackedBatch) -> Windows<'a> {
         Windows { offsets: &batch.window_offsets, n_heads: self.config.n_heads, width: self.config.d_model }
     }
@@ -281,26 +319,28 @@ impl PackedNetwork {
         let tokens = batch.input_ids.len();
         let (narrow, wide) = (tokens * self.config.d_model, tokens * self.config.d_ff);
         self.states.iter_mut().for_each(|state| state.resize(narrow, 0.0));
+        self.follow(trained);
         self.embed(trained, batch);
         let windows = self.windows(batch);
         let eps = self.config.layer_norm_eps as f32;
         let tensors = Tensors { fixed: &self.fixed, trained };
-        for (index, (layer, saved)) in self.layers.iter().zip(&mut self.saved).enumerate() {
+        let layers = self.layers.iter().zip(&self.packed).zip(&mut self.saved);
+        for (index, ((layer, packed), saved)) in layers.enumerate() {
             let (before, after) = self.states.split_at_mut(index + 1);
             let (x, out) = (&before[index], &mut after[0]);
             saved.resize(narrow, wide);
-            layer.query.forward(&tensors, x, &mut saved.queries);
-            layer.key.forward(&tensors, x, &mut saved.keys);
-            layer.value.forward(&tensors, x, &mut saved.values);
+            packed.query.forward(x, &mut saved.queries);
+            packed.key.forward(x, &mut saved.keys);
+            packed.value.forward(x, &mut saved.values);
             let inputs = Inputs { queries: &saved.queries, keys: &saved.keys, values: &saved.values };
             attention::forward(inputs, windows, &mut saved.context);
-            layer.attention_output.forward(&tensors, &saved.context, &mut saved.attention_sum);
+            packed.attention_output.forward(&saved.context, &mut saved.attention_sum);
             drop_some(&mut saved.attention_sum, &mut saved.attention_mask, dropout.as_deref_mut());
             add(&mut saved.attention_sum, x);
             layer.attention_norm.forward(&tensors, &saved.attention_sum, eps, &mut saved.middle);
-            layer.intermediate.forward(&tensors, &saved.middle, &mut saved.wide);
+            packed.intermediate.forward(&saved.middle, &mut saved.wide);
             gelu_forward(&saved.wide, &mut saved.activated);
-            layer.output.forward(&tensors, &saved.activated, &mut saved.output_sum);
+            packed.output.forward(&saved.activated, &mut saved.output_sum);
             drop_some(&mut saved.output_sum, &mut saved.output_mask, dropout.as_deref_mut());
             add(&mut saved.output_sum, &saved.middle);
             layer.output_norm.forward(&tensors, &saved.output_sum, eps, out);
@@ -323,24 +363,36 @@ impl PackedNetwork {
         let (mut sum, mut grad_wide, mut slope_wide) = (vec![0.0; narrow], vec![0.0; wide], vec![0.0; wide]);
         let mut grad_context = vec![0.0; narrow];
         let (mut dq, mut dk, mut dv) = (vec![0.0; narrow], vec![0.0; narrow], vec![0.0; narrow]);
-        for (index, (layer, saved)) in self.layers.iter().zip(&self.saved).enumerate().rev() {
+        let layers = self.layers.iter().zip(&self.packed).zip(&self.saved);
+        for (index, ((layer, packed), saved)) in layers.enumerate().rev() {
             let x = &self.states[index];
             layer.output_norm.backward(&tensors, &saved.output_sum, eps, &upstream, &mut sum, gradients);
             let through = masked(&sum, &saved.output_mask);
             grad_wide.fill(0.0);
-            layer.output.backward(&tensors, &saved.activated, &through, gradients, Some(&mut grad_wide));
+            layer.output.backward(&tensors, &saved.activated, &through, gradients);
+            packed.output.backward(&through, &mut grad_wide);
             gelu_backward(&saved.wide, &grad_wide, &mut slope_wide);
+            layer.intermediate.backward(&tensors, &saved.middle, &slope_wide, gradients);
             // What went around the feed-forward block is in `sum` already.
-            layer.intermediate.backward(&tensors, &saved.middle, &slope_wide, gradients, Some(&mut sum));
+            packed.intermediate.backward(&slope_wide, &mut sum);
 
             layer.attention_norm.backward(&tensors, &saved.attention_sum, eps, &sum, &mut upstream, gradients);
             let through = masked(&upstream, &saved.attention_mask);
             grad_context.fill(0.0);
-            layer.attention_output.backward(&tensors, &saved.context, &through, gradients, Some(&mut grad_context));
+            layer.attention_output.backward(&tensors, &saved.context, &through, gradients);
+            packed.attention_output.backward(&through, &mut grad_context);
             let into = attention::Gradients { queries: &mut dq, keys: &mut dk, values: &mut dv };
             attention::backward(saved.inputs(), windows, &grad_context, into);
-            for (linear, slope) in [(&layer.query, &dq), (&layer.key, &dk), (&layer.value, &dv)] {
-                linear.backward(&tensors, x, slope, gradients, (index > 0).then_some(&mut upstream));
+            let inputs = [
+                (&layer.query, &packed.query, &dq),
+                (&layer.key, &packed.key, &dk),
+                (&layer.value, &packed.value, &dv),
+            ];
+            for (linear, packed, slope) in inputs {
+                linear.backward(&tensors, x, slope, gradients);
+                if index > 0 {
+                    packed.backward(slope, &mut upstream);
+                }
             }
         }
     }
