@@ -358,6 +358,29 @@ fn a_backlog_of_files_becomes_a_table_and_a_dry_run_says_what_it_would_come_to()
     assert!(stderr(&postroom(&["route", "--out", "a.csv"], "")).contains("--backlog"));
 }
 
+/// What explanations are worth, with words deleted and with words hidden: other figures, and occlusion beats chance in both.
+#[test]
+fn faithfulness_is_measured_by_deleting_and_by_hiding() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.jsonl");
+    let week = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/crumb/week.jsonl")).unwrap();
+    let some: Vec<&str> = week.lines().take(4).collect();
+    std::fs::write(&path, some.join("\n")).unwrap();
+    let data = path.to_str().unwrap();
+    let tables = ["delete", "mask"].map(|perturb| {
+        let arguments = ["faithfulness", data, "--method", "occlusion,attention", "--perturb", perturb];
+        let table = stdout(&postroom(&arguments, ""));
+        assert!(table.starts_with("4 mails, "), "{table}");
+        let comprehensiveness = |method: &str| -> f64 {
+            let row = table.lines().find(|line| line.starts_with(method)).unwrap();
+            row.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        assert!(comprehensiveness("occlusion") > comprehensiveness("random"), "{table}");
+        table
+    });
+    assert_ne!(tables[0], tables[1]);
+}
+
 /// A router on bytes: measured, written, told, refused where it loses too much, and as before when it is off again.
 #[test]
 fn a_router_runs_on_bytes_when_what_that_costs_is_known() {

@@ -306,6 +306,8 @@ pub fn train(
     let words_leg = best_held_out(&words, &folds, &config.c);
 
     let head_of = |mails: &[usize]| start_of_tuning(&encoder, mails, &encoder_leg.logistic, &pooled);
+    let (background, background_sentences) =
+        fine_tuning::built_in_background(backbone.tokenizer, &inbox.mails, &config.fine_tuning);
     let material = Material {
         encoder_config: backbone.encoder.config(),
         weights: backbone.weights,
@@ -316,7 +318,8 @@ pub fn train(
         decisive: &inbox.decisive,
         targets: &targets,
         n_queues: queues.len(),
-        background: &fine_tuning::built_in_background(backbone.tokenizer),
+        background: &background,
+        background_sentences,
         head: &head_of,
         seed: config.seed,
         checkpoints,

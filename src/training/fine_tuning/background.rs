@@ -25,6 +25,14 @@ impl Background {
         self.sentences.is_empty()
     }
 
+    /// How many of them make a mail as long as the longest of these, at most `most`: longer mail than there is teaches nothing
+    /// of it and costs the most.
+    pub(super) fn that_fit(&self, mails: &[EncodedEmail], most: usize) -> usize {
+        let tokens: usize = self.sentences.iter().map(Vec::len).sum();
+        let longest = mails.iter().map(|mail| mail.tokens.len()).max().unwrap_or(0);
+        (longest * self.sentences.len() / tokens.max(1)).clamp(1, most.max(1)).min(most)
+    }
+
     /// A mail of up to `most` sentences about nothing.
     pub(super) fn mail(&self, most: usize, random: &mut SplitMix64) -> EncodedEmail {
         self.insert((&EncodedEmail::default(), &[]), &[0], most, random).0
@@ -140,6 +148,17 @@ mod tests {
         let background = Background::new([tokens(&[90, 91])]);
         let mail = background.mail(3, &mut SplitMix64::seeded(2));
         assert!([2, 4, 6].contains(&mail.tokens.len()) && mail.tokens_total == mail.tokens.len());
+    }
+
+    #[test]
+    fn short_mail_gets_few_sentences() {
+        let background = Background::new([tokens(&[90, 91]), tokens(&[80, 81, 82, 83])]);
+        let mails = [tokens(&[1; 5]), tokens(&[1; 13])];
+        assert_eq!(background.that_fit(&mails, 20), 4);
+        assert_eq!(background.that_fit(&mails, 3), 3);
+        assert_eq!(background.that_fit(&mails, 0), 0);
+        assert_eq!(background.that_fit(&[tokens(&[1])], 20), 1);
+        assert_eq!(Background::default().that_fit(&mails, 20), 1);
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub struct FineTuningConfig {
     pub clip: f64,
     /// Share of the mails that get sentences about nothing put in between, anew in each epoch.
     pub background: f64,
-    /// Sentences put into such a mail at most.
+    /// Sentences put into such a mail at most; fewer where even the longest mail is shorter than these.
     pub background_sentences: usize,
     /// Mails made of such sentences alone, as a share of all mails; they are for nobody, and no queue should be sure of them.
     pub background_mails: f64,
@@ -196,6 +196,8 @@ pub(super) struct Material<'a> {
     pub targets: &'a [usize],
     pub n_queues: usize,
     pub background: &'a Background,
+    /// How many of them are put into a mail at most.
+    pub background_sentences: usize,
     /// The frozen encoder's head, fitted on the mails of these places, without the scaling to length 1: where training
     /// starts. It is fitted anew for each run, so that no run has seen what it is judged on.
     pub head: &'a (dyn Fn(&[usize]) -> Head + Sync),
@@ -234,13 +236,19 @@ impl Meter<'_> {
     }
 }
 
-/// The sentences that come with the program.
-pub(super) fn built_in_background(tokenizer: &EmailTokenizer) -> Background {
+/// The sentences that come with the program, and how many of them suit these mails.
+pub(super) fn built_in_background(
+    tokenizer: &EmailTokenizer,
+    mails: &[EncodedEmail],
+    config: &FineTuningConfig,
+) -> (Background, usize) {
     let sentence = |line: &str| {
         let fields = Fields { text: Some(line), ..Fields::default() };
         tokenizer.encode(&clean(&Posted::Fields(fields), &CleanOptions::default()), usize::MAX)
     };
-    Background::new(include_str!("background.txt").lines().map(sentence))
+    let background = Background::new(include_str!("background.txt").lines().map(sentence));
+    let most = background.that_fit(mails, config.background_sentences);
+    (background, most)
 }
 
 /// Each fold costs a training, so the folds of the heads are joined into fewer. Of very much mail only the first is judged,

@@ -197,8 +197,7 @@ impl Run<'_> {
 
     /// A mail as training sees it, and which of its tokens decide: some get background put in.
     fn changed(&self, pick: Pick, random: &mut SplitMix64) -> (WindowedEmail, Vec<bool>) {
-        let Material { mails, seams, decisive, background, .. } = self.material;
-        let most = self.config.background_sentences;
+        let Material { mails, seams, decisive, background, background_sentences: most, .. } = *self.material;
         match pick {
             Pick::Background => (self.windowed(&background.mail(most, random)), Vec::new()),
             Pick::Undecided(mail) => (self.windowed(&self.undecided(mail).unwrap_or_default()), Vec::new()),
