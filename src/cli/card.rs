@@ -80,7 +80,13 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, 
         manifest.provenance.seed,
         manifest.encoder.name,
         encoder(trained.change.as_ref()),
-        if trained.lexical.is_some() { ", and the logits of a linear model of word counts are added" } else { "" },
+        match &trained.lexical {
+            Some(lexical) if lexical.gate.power > 0.0 => {
+                ", and the logits of a linear model of word counts are added, the less the surer the encoder is"
+            }
+            Some(_) => ", and the logits of a linear model of word counts are added",
+            None => "",
+        },
     );
     let _ = writeln!(out, "## Queues\n\n| id | name | for |\n|---|---|---|");
     for queue in &manifest.queues {

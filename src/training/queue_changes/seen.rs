@@ -6,7 +6,7 @@ use crate::dataset::Example;
 use crate::email::CleanOptions;
 use crate::model::ModelError;
 use crate::random::SplitMix64;
-use crate::training::BATCH_TOKENS;
+use crate::training::inbox::BATCH_TOKENS;
 
 /// What the network says of one mail.
 #[derive(Debug, Clone, PartialEq)]
