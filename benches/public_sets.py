@@ -4,17 +4,20 @@
     cargo build --release
     python benches/public_sets.py DATASETS [--sets banking77,banking77-10,clinc150,it-tickets-47k,hint3] [--seeds 1] [--method auto]
 
-DATASETS holds a folder for each set with train.jsonl, test.jsonl and, where there is one, valid.jsonl: lines with `text` and
-`label`. Texts that are labelled `oos` are never trained on; they are the mail for nobody. Labels with a single text cannot be trained;
-what is labelled so among the texts to judge by counts as an error. Only the standard library is needed.
+DATASETS holds a folder for each set with train.jsonl and test.jsonl: lines with `text` and `label`. Texts that are labelled `oos` are
+never trained on; they are the mail for nobody. Labels with a single text cannot be trained: texts to judge by that are labelled so
+(`lost`) count as errors of the accuracy, and as nothing else. Only the standard library is needed.
 """
 import argparse
 import collections
 import json
 import pathlib
+import os
 import random
+import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -53,34 +56,42 @@ def parts(datasets, name, seed):
 
 
 def measure(args, name, train, test, seed, folder):
-    texts = collections.Counter(row["label"] for row in train if row["label"] != "oos")
-    learnt = {label for label, count in texts.items() if count > 1}
+    texts = collections.defaultdict(set)
+    for row in train:
+        texts[row["label"]].add(row["text"].strip().lower())
+    learnt = {label for label, different in texts.items() if len(different) > 1 and label != "oos"}
     known = [row for row in test if row["label"] in learnt]
     nobodys = [row for row in test if row["label"] == "oos"]
     lost = len(test) - len(known) - len(nobodys)
     data = write(folder / "train.jsonl", [row for row in train if row["label"] in learnt])
     # Beside the encoder, so that the router finds it.
-    router = args.encoder.parent / ".public-set"
+    router = args.encoder.parent / f".public-set-{os.getpid()}"
     started = time.time()
     command = [args.program, "train", data, "--method", args.method, "--seed", str(seed), "--no-memory", "--encoder", str(args.encoder),
                "--out", str(router)]
     if args.config:
         command += ["--config", args.config]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=None if args.verbose else subprocess.DEVNULL)
+    trained = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=None if args.verbose else subprocess.PIPE, text=True)
+    if trained.returncode:
+        sys.exit(f"{name}: {trained.stderr or 'see above'}")
     seconds = time.time() - started
     command = [args.program, "eval", write(folder / "test.jsonl", known), "--router", str(router), "--json"]
     if nobodys:
         command += ["--nobody", write(folder / "nobody.jsonl", nobodys)]
-    got = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    figures = json.loads((router / "router.json").read_text())["figures"]
+    try:
+        got = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        figures = json.loads((router / "router.json").read_text())["figures"]
+    finally:
+        shutil.rmtree(router)
     row = {"accuracy": 100 * (1 - (len(got["misrouted"]) + lost) / (got["mails"] + lost)), "ece": got["ece"], "alone": got["routed_alone"],
            "wrong alone": got["routed_alone_wrong"], "words alone, held out": 100 * figures["accuracy_words_alone"],
            "held out": 100 * figures["accuracy"], "minutes": seconds / 60}
+    if lost:
+        row["lost"] = lost
     if nobodys:
         nobody = got["nobody"]
         row |= {"auroc": nobody["auroc"], "oos recall": 100 * nobody["out_of_scope"] / nobody["mails"],
                 "oos not alone": 100 * (1 - nobody["routed_alone"] / nobody["mails"])}
-    subprocess.run(["rm", "-r", str(router)], check=True)
     return row
 
 

@@ -358,6 +358,17 @@ fn a_backlog_of_files_becomes_a_table_and_a_dry_run_says_what_it_would_come_to()
     assert!(stderr(&postroom(&["route", "--out", "a.csv"], "")).contains("--backlog"));
 }
 
+#[test]
+fn a_change_that_cannot_be_written_is_not_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_the_way = folder.path().join("file");
+    std::fs::write(&in_the_way, "").unwrap();
+    let out = in_the_way.join("changed");
+    let output = postroom(&["queues", "remove", "refunds", "--out", out.to_str().unwrap()], "");
+    assert!(!output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("changed"));
+}
+
 /// What explanations are worth, with words deleted and with words hidden: other figures, and occlusion beats chance in both.
 #[test]
 fn faithfulness_is_measured_by_deleting_and_by_hiding() {

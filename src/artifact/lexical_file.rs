@@ -68,9 +68,10 @@ pub(super) fn read(path: &Path, sha256: &str, n_queues: usize) -> Result<Lexical
     })
 }
 
+/// `values` are three.
 fn gate_of(path: &Path, values: &[f32], n_logits: usize) -> Result<Gate, ArtifactError> {
-    let &[power, temperature, logits] = values else { return Ok(Gate::default()) };
-    let judges = (1..=n_logits).find(|&count| count as f32 == logits);
+    let [power, temperature, logits] = [values[0], values[1], values[2]];
+    let judges = (2..=n_logits).find(|&count| count as f32 == logits);
     if let Some(logits) = judges
         && power.is_finite()
         && power >= 0.0
@@ -121,7 +122,7 @@ mod tests {
             [0.5, 0.0, 2.0],
             [0.5, f32::INFINITY, 2.0],
             [0.5, 1.0, 5.0],
-            [0.5, 1.0, 0.0],
+            [0.5, 1.0, 1.0],
             [0.5, 1.0, 1.5],
         ];
         for values in none {

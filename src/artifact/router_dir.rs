@@ -118,7 +118,7 @@ pub fn word_logits<'t>(
     lexical.map_or_else(|| vec![0.0; n_logits], |lexical| lexical.logits_of(tokens))
 }
 
-/// How much of it counts.
+/// The gate between the words and the network's logits; an open one where the router does not count words.
 #[must_use]
 pub fn gate(lexical: Option<&Lexical>) -> Gate {
     lexical.map_or_else(Gate::default, |lexical| lexical.gate)

@@ -31,10 +31,17 @@ impl Changing {
         Ok(Self { router: StoredRouter::open(&place)?, place, found, versioned })
     }
 
-    /// Refuses to change one of several versions in its place.
+    /// Before the work: refuses to change one of several versions in its place, and an `out` from where the encoder is not found.
     pub(super) fn check(&self, out: Option<&Path>) -> anyhow::Result<()> {
-        if self.versioned && out.is_none() {
-            refuse_versions(&self.found).context("--out DIR writes the changed router elsewhere")?;
+        let encoder = &self.router.manifest.encoder.name;
+        match out {
+            None if self.versioned => {
+                refuse_versions(&self.found).context("--out DIR writes the changed router elsewhere")?;
+            }
+            Some(out) if !self.place.join(encoder).is_dir() => {
+                find_encoder(out, encoder)?;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -42,10 +49,6 @@ impl Changing {
     /// Writes the router to `out` or in its own place, once it has been loaded and has answered. Returns it as it runs, and where.
     pub(super) fn save<'a>(&'a self, out: Option<&'a Path>) -> anyhow::Result<(Router, &'a Path)> {
         let to = out.unwrap_or(&self.place);
-        let encoder = &self.router.manifest.encoder.name;
-        if out.is_some() && !self.place.join(encoder).is_dir() {
-            find_encoder(to, encoder)?;
-        }
         let tested = |written: &Path| -> anyhow::Result<Router> {
             let router = load_router(written, DType::F32, &Device::Cpu).context("the router that was just written")?;
             record_probes(written, &router)?;

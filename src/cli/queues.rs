@@ -11,10 +11,11 @@ use super::common::{Progress, set_threads};
 use super::data::{ColumnArgs, tell};
 use super::output::{Said, percent, print_line};
 use super::quantize;
-use crate::artifact::{StoredRouter, load_router};
+use crate::artifact::{StoredRouter, load_router, load_router_in};
 use crate::dataset::{self, Dataset, ReadOptions};
 use crate::inference::DeviceChoice;
 use crate::metrics::fewest_to_prove;
+use crate::model::cpu::Precision;
 use crate::queues::{Queue, QueueError, slug};
 use crate::telemetry::{self, TelemetryConfig};
 use crate::training::TrainingConfig;
@@ -94,6 +95,21 @@ enum Change {
     Add(Box<AddArgs>),
 }
 
+impl Change {
+    /// Where the changed router goes; `None` where nothing is changed.
+    fn to(&self) -> Option<&OutArgs> {
+        match self {
+            Self::List { .. } => None,
+            Self::Rename { to, .. }
+            | Self::Merge { to, .. }
+            | Self::Enable { to, .. }
+            | Self::Disable { to, .. }
+            | Self::Remove { to, .. } => Some(to),
+            Self::Add(add) => Some(&add.to),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 struct OutArgs {
     /// Write the changed router here instead of replacing the old one.
@@ -133,42 +149,51 @@ struct AddArgs {
 pub(super) fn run(args: &QueuesArgs) -> anyhow::Result<()> {
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
     let mut changing = Changing::open(&args.router)?;
-    let router = &mut changing.router;
-    let (to, changed) = match &args.change {
-        Change::List { json } => return list(router, *json),
-        Change::Rename { queue, name, description, to } => {
-            queue_changes::rename(router, queue, name, description.as_deref())?;
-            (to, format!("`{queue}` is called {}", name.trim()))
-        }
-        Change::Merge { from, into, to } => {
-            queue_changes::merge(router, from, into)?;
-            (to, format!("now part of `{into}`: `{}`", from.join("`, `")))
-        }
-        Change::Enable { queue, to } => {
-            queue_changes::set_enabled(router, queue, true)?;
-            (to, format!("`{queue}` is on"))
-        }
-        Change::Disable { queue, to } => {
-            queue_changes::set_enabled(router, queue, false)?;
-            (to, format!("`{queue}` is off"))
-        }
-        Change::Remove { queue, to } => {
-            queue_changes::remove(router, queue)?;
-            (to, format!("`{queue}` is gone"))
-        }
-        Change::Add(add) => (&add.to, added(router, &changing.place, add)?),
+    let Some(to) = args.change.to() else {
+        let Change::List { json } = args.change else { return Ok(()) };
+        return list(&changing.router, json);
     };
     let out = to.out.as_deref();
     changing.check(out)?;
+    let changed = change(&args.change, &mut changing)?;
+    let decides_otherwise = matches!(args.change, Change::Merge { .. } | Change::Remove { .. } | Change::Add(_));
+    let in_f32_again = decides_otherwise && quantize::forget(&mut changing.router);
+    let (written, out) = changing.save(out)?;
     let mut said = Said::default();
     said.line(changed);
-    let decides_otherwise = matches!(args.change, Change::Merge { .. } | Change::Remove { .. } | Change::Add(_));
-    if decides_otherwise && quantize::forget(&mut changing.router) {
+    if in_f32_again {
         said.line("it runs in f32 again: what int8 costs it now is to be measured with `postroom model quantize`");
     }
-    let (written, out) = changing.save(out)?;
     said.line(format_args!("router {} {} written to {}", written.info.name, written.info.version, out.display()));
     said.end(format_args!("{} holds the changed router", out.display()))
+}
+
+/// Changes the router in memory and says what has changed.
+fn change(change: &Change, Changing { router, place, .. }: &mut Changing) -> anyhow::Result<String> {
+    Ok(match change {
+        Change::List { .. } => String::new(),
+        Change::Rename { queue, name, description, .. } => {
+            queue_changes::rename(router, queue, name, description.as_deref())?;
+            format!("`{queue}` is called {}", name.trim())
+        }
+        Change::Merge { from, into, .. } => {
+            queue_changes::merge(router, from, into)?;
+            format!("now part of `{into}`: `{}`", from.join("`, `"))
+        }
+        Change::Enable { queue, .. } => {
+            queue_changes::set_enabled(router, queue, true)?;
+            format!("`{queue}` is on")
+        }
+        Change::Disable { queue, .. } => {
+            queue_changes::set_enabled(router, queue, false)?;
+            format!("`{queue}` is off")
+        }
+        Change::Remove { queue, .. } => {
+            queue_changes::remove(router, queue)?;
+            format!("`{queue}` is gone")
+        }
+        Change::Add(add) => added(router, place, add)?,
+    })
 }
 
 fn list(router: &StoredRouter, json: bool) -> anyhow::Result<()> {
@@ -220,7 +245,10 @@ fn added(router: &mut StoredRouter, place: &Path, args: &AddArgs) -> anyhow::Res
     let examples = read(&args.examples, Some(args.queue.as_str()))?.unwrap_or_default().examples;
     let others = read(&args.mail, None)?.map(|data| data.examples);
     set_threads(args.threads)?;
-    let network = load_router(place, DType::F32, &args.device.open()?)?;
+    let device = args.device.open()?;
+    // In f32, whatever it runs in: the changed router does, and so do the mails that it remembers.
+    let network =
+        if device.is_cpu() { load_router_in(place, Precision::F32)? } else { load_router(place, DType::F32, &device)? };
     let new = NewQueue {
         id: &args.queue,
         name: &args.name,

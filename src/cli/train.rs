@@ -44,7 +44,7 @@ pub(super) struct TrainArgs {
     /// Training settings; config/training.toml documents them.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Names and descriptions of the queues.
+    /// Names and descriptions of the queues; where mails are few, they are trained on too.
     #[arg(long, value_name = "FILE")]
     queues: Option<PathBuf>,
     /// Labelled mail to judge the new router on, read by the same columns; it is never trained on. The card states the result.

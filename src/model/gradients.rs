@@ -18,7 +18,7 @@ pub struct Score {
     pub plus: Vec<usize>,
     /// Those of the other queue; empty where there is none.
     pub minus: Vec<usize>,
-    /// Added to the network's logits and held fixed: what the words say.
+    /// Added to the network's logits and held fixed: what the words have added.
     pub offsets: Vec<f32>,
     /// `T`.
     pub temperature: f64,

@@ -1,4 +1,4 @@
-//! Choices made on mail that the judged models had not seen: the strength of each leg's penalty, the weight of the words.
+//! Choices made on mail that the judged models had not seen: the strength of each leg's penalty, the weight of the words and their gate.
 
 use rayon::prelude::*;
 

@@ -65,12 +65,12 @@ impl<'a> Labelled<'a> {
 
     /// What each queue says of itself, as a mail of its own that nothing is judged by.
     pub(super) fn descriptions(&self) -> impl Iterator<Item = Example> + '_ {
-        self.queues.iter().map(|queue| Example { only_trained_on: true, ..described(queue) })
+        self.queues.iter().map(|queue| Example { only_trained_on: true, ..as_mail(queue) })
     }
 }
 
 /// What a queue says of itself, as a mail.
-pub(super) fn described(queue: &Queue) -> Example {
+pub(super) fn as_mail(queue: &Queue) -> Example {
     Example { subject: queue.name.clone(), text: queue.description.clone(), ..Example::default() }
 }
 

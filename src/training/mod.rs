@@ -26,6 +26,7 @@ pub use logistic::{Logistic, LogisticConfig, Problem};
 pub use promise::Promise;
 pub use trials::{BudgetTrials, budget_trials};
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use candle_nn::VarBuilder;
@@ -81,7 +82,8 @@ pub struct Backbone<'a> {
     pub tokenizer: &'a EmailTokenizer,
 }
 
-/// Mails a queue, on average, below which fine-tuning is not tried: a frozen encoder learns more from a handful.
+/// Mails a queue, on average, below which fine-tuning is not tried, a frozen encoder learning more from a handful, and descriptions
+/// count as mail.
 const FEWEST_TO_TUNE: usize = 20;
 
 /// What training tells while it runs.
@@ -108,13 +110,16 @@ pub fn train(
     config.check()?;
     let few = labelled.mails_per_queue() < FEWEST_TO_TUNE as f64;
     // Where mails are few, what a queue is called and described by is worth one more.
-    let mut examples = labelled.examples.to_vec();
+    let mut examples = Cow::Borrowed(labelled.examples);
     let mut targets = labelled.targets.clone();
     if few {
-        examples.extend(labelled.descriptions());
+        progress.note(&format!(
+            "fewer than {FEWEST_TO_TUNE} mails a queue on average: what each queue is called and described by counts as one more"
+        ));
+        examples.to_mut().extend(labelled.descriptions());
         targets.extend(0..labelled.queues.len());
     }
-    let (examples, queues) = (examples.as_slice(), labelled.queues);
+    let (examples, queues) = (&*examples, labelled.queues);
     let queue_ids: Vec<String> = queues.iter().map(|queue| queue.id.clone()).collect();
     config.knowing().check(&queue_ids)?;
     let inbox = Inbox::new(backbone.tokenizer, examples, config);
@@ -130,9 +135,7 @@ pub fn train(
     let tunes = match config.method {
         Method::Frozen => false,
         Method::Auto if few => {
-            progress.note(&format!(
-                "fewer than {FEWEST_TO_TUNE} mails a queue on average: the encoder stays frozen (--method fine-tuned tunes it)"
-            ));
+            progress.note("with so few the encoder stays frozen (--method fine-tuned tunes it)");
             false
         }
         Method::Auto | Method::FineTuned => true,

@@ -23,7 +23,11 @@ pub(in crate::model) struct MovingWeights {
 impl MovingWeights {
     /// Packs `weight` (`[outputs, inputs]`, row-major) and `bias` (`[outputs]`).
     pub(in crate::model) fn pack(weight: &[f32], bias: &[f32], inputs: usize) -> Self {
-        let (isa, outputs) = (Isa::detect(), bias.len());
+        Self::pack_for(Isa::detect(), weight, bias, inputs)
+    }
+
+    fn pack_for(isa: Isa, weight: &[f32], bias: &[f32], inputs: usize) -> Self {
+        let outputs = bias.len();
         let mut outward = PackedMatrix::new(isa, inputs, outputs);
         outward.set_columns(0, weight, bias, 1.0);
         let mut inward = PackedMatrix::new(isa, outputs, inputs);
@@ -82,11 +86,13 @@ mod tests {
     #[test]
     fn both_products_are_those_of_plain_loops() {
         let mut numbers = Numbers::seeded(7);
-        for (rows, inputs, outputs) in [(1, 3, 2), (5, 40, 17), (ROWS + 9, 33, 70)] {
+        let sizes = [(1, 3, 2), (5, 40, 17), (ROWS + 9, 33, 70)];
+        for (isa, (rows, inputs, outputs)) in Isa::available().into_iter().flat_map(|isa| sizes.map(|size| (isa, size)))
+        {
             let (weight, bias) = (numbers.take(inputs * outputs, 1.0), numbers.take(outputs, 1.0));
             let (x, upstream) = (numbers.take(rows * inputs, 1.0), numbers.take(rows * outputs, 1.0));
             let start = numbers.take(rows * inputs, 1.0);
-            let weights = MovingWeights::pack(&weight, &bias, inputs);
+            let weights = MovingWeights::pack_for(isa, &weight, &bias, inputs);
 
             let mut y = vec![f32::NAN; rows * outputs];
             weights.forward(&x, &mut y);

@@ -190,6 +190,23 @@ fn memory_that_was_used_before_changes_nothing() {
 }
 
 #[test]
+fn a_network_follows_its_values() {
+    let net = Net::new(LORA, DType::F64);
+    let (mut network, values) = packed(&net, LORA);
+    let first = network.logits(&values, &batch()).unwrap();
+    // Each tensor alone: none may be packed once and forgotten.
+    for index in 0..values.len() {
+        let mut moved = values.clone();
+        moved[index].iter_mut().for_each(|value| *value += 0.1);
+        let got = network.logits(&moved, &batch()).unwrap();
+        let (mut fresh, _) = packed(&net, LORA);
+        assert_eq!(got, fresh.logits(&moved, &batch()).unwrap(), "tensor {index}");
+        assert_ne!(got, first, "tensor {index}");
+    }
+    assert_eq!(network.logits(&values, &batch()).unwrap(), first);
+}
+
+#[test]
 fn hidden_states_are_those_of_the_readable_encoder() {
     let batch = batch();
     let encoder = Encoder::load(&config(), &weights(DType::F32)).unwrap();

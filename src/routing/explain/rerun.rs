@@ -96,7 +96,7 @@ impl<'a> Rerun<'a> {
         rerun.whole = Arc::new(parts);
         let network = logits.first().map_or(&[][..], Vec::as_slice);
         rerun.added = service.added_by_words(network, prepared, &[]);
-        rerun.logits = rerun.decide(network, &[])?;
+        rerun.logits = rerun.queue_logits(network, &rerun.added)?;
         Ok(rerun)
     }
 
@@ -205,8 +205,11 @@ impl<'a> Rerun<'a> {
 
     /// Adds what the words that are left say, and joins the logits of merged queues.
     fn decide(&self, network: &[f32], removed: &[bool]) -> Result<Vec<f32>, RoutingError> {
-        let words = self.service.added_by_words(network, self.prepared, removed);
-        let sum: Vec<f32> = network.iter().zip(&words).map(|(network, words)| network + words).collect();
+        self.queue_logits(network, &self.service.added_by_words(network, self.prepared, removed))
+    }
+
+    fn queue_logits(&self, network: &[f32], added: &[f32]) -> Result<Vec<f32>, RoutingError> {
+        let sum: Vec<f32> = network.iter().zip(added).map(|(network, word)| network + word).collect();
         finite(self.service.router().queue_logits(&sum))
     }
 

@@ -25,10 +25,15 @@ impl Background {
         self.sentences.is_empty()
     }
 
+    /// Their tokens, one sentence after another.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &Token> {
+        self.sentences.iter().flatten()
+    }
+
     /// How many of them make a mail as long as the longest of these, at most `most`: longer mail than there is teaches nothing
     /// of it and costs the most.
     pub(super) fn that_fit(&self, mails: &[EncodedEmail], most: usize) -> usize {
-        let tokens: usize = self.sentences.iter().map(Vec::len).sum();
+        let tokens = self.tokens().count();
         let longest = mails.iter().map(|mail| mail.tokens.len()).max().unwrap_or(0);
         (longest * self.sentences.len() / tokens.max(1)).clamp(1, most.max(1)).min(most)
     }

@@ -84,11 +84,14 @@ impl Run<'_> {
         self.mails.iter().chain(self.judged).map(|&mail| self.material.mails[mail].tokens.len()).sum::<usize>() * epochs
     }
 
-    /// What must be the same for a checkpoint to fit: the settings, the mail and which of it this run sees.
+    /// What must be the same for a checkpoint to fit: the settings, the mail, which of it this run sees, and the
+    /// sentences put into it.
     fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{:?} {} {:?}", self.config, self.material.seed, self.material.windows));
         hash.update(format!("{:?} {:?}", self.mails, self.judged));
+        hash.update(self.material.background_sentences.to_le_bytes());
+        self.material.background.tokens().for_each(|token| hash.update(token.id.to_le_bytes()));
         for &mail in self.mails.iter().chain(self.judged) {
             hash.update(self.material.targets[mail].to_le_bytes());
             self.material.mails[mail].tokens.iter().for_each(|token| hash.update(token.id.to_le_bytes()));

@@ -12,7 +12,7 @@ use crate::dataset::Example;
 use crate::email::CleanOptions;
 use crate::queues::Queue;
 use crate::random::SplitMix64;
-use crate::training::labelled::described;
+use crate::training::labelled::as_mail;
 
 /// The queue to add and what is known of it.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ pub fn add(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Added, QueueChangeError> {
     let queue = checked(router, new)?;
-    let own = look(network, &[described(&queue)], &config.email, &mut |_, _| ())?;
+    let own = look(network, &[as_mail(&queue)], &config.email, &mut |_, _| ())?;
     let own: Vec<Seen> = own.into_iter().chain(look(network, new.examples, &config.email, progress)?).collect();
     let others = others(router, network, new, config, progress)?;
     let scale = Scale::of(router, own.iter().map(|seen| &seen.pooled).chain(others.iter().map(|mail| &mail.pooled)));
@@ -137,7 +137,7 @@ fn others(
     let (mails, targets): (Vec<Example>, Vec<usize>) = match (new.others, &router.memory) {
         (Some(mails), _) => drawn(router, network, mails, config)?,
         (None, Some(memory)) if !memory.mails.is_empty() => return Ok(memory.mails.clone()),
-        _ if new.examples.is_empty() => (queues.iter().map(described).collect(), (0..queues.len()).collect()),
+        _ if new.examples.is_empty() => (queues.iter().map(as_mail).collect(), (0..queues.len()).collect()),
         _ => return Err(QueueChangeError::NoMemory),
     };
     let seen = look(network, &mails, &config.email, progress)?;

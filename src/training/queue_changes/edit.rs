@@ -108,12 +108,14 @@ pub fn remove(router: &mut StoredRouter, id: &str) -> Result<(), QueueChangeErro
         drop_rows(&mut lexical.weight, lexical.vocabulary.len(), &gone);
         drop_rows(&mut lexical.bias, 1, &gone);
         lexical.gate.logits -= gone.iter().filter(|&&logit| logit < lexical.gate.logits).count();
-        if lexical.gate.logits == 0 {
-            // Of the queues that words were counted for none is left.
+        if lexical.gate.logits < 2 {
+            // Of one queue alone the encoder is always sure.
             lexical.gate = Gate::default();
         }
     }
     if let Some(memory) = &mut router.memory {
+        // Where the words stand behind a gate, the share that they had beside the queue that goes stays in the remembered logits:
+        // a little less than they have now, for mail that the encoder was unsure of because of that queue.
         memory.mails.retain(|mail| mail.queue != index);
         for mail in &mut memory.mails {
             mail.queue -= usize::from(mail.queue > index);
