@@ -54,6 +54,15 @@ pub(super) struct Sum {
 }
 
 impl Sum {
+    /// What each mail loses: minus the logarithm of its queue's calibrated probability.
+    fn losses(&self, targets: &[usize]) -> Vec<f64> {
+        let loss = |(row, &target): (&Vec<f32>, &usize)| {
+            let probability = softmax(row, self.temperature).get(target).copied().unwrap_or(0.0);
+            -probability.max(f64::MIN_POSITIVE).ln()
+        };
+        self.logits.iter().zip(targets).map(loss).collect()
+    }
+
     /// Whether this is better on held-out mail than another: likelier, and no less often right for the average queue, so that
     /// rare queues are not given up for common ones.
     pub(super) fn beats(&self, other: &Self, targets: &[usize]) -> bool {
@@ -76,21 +85,45 @@ fn macro_recall(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
 /// Weights of the words beside the encoder. 0 leaves them out: they must earn their place.
 const WEIGHTS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0];
 
-/// Powers of the gate; 0 is none.
-const POWERS: [f32; 4] = [0.0, 0.25, 0.5, 1.0];
+/// Powers of the gate, the narrowest first; 0 is none.
+const POWERS: [f32; 4] = [1.0, 0.5, 0.25, 0.0];
 
-/// The sum of both legs with the best likelihood, calibrated, on held-out mail.
+/// The sum of both legs with the best likelihood, calibrated, on held-out mail - or one behind a narrower gate that is not surely
+/// worse: its mean loss is within a standard error of the best one's (Breiman's rule for the simplest model). An inbox holds few
+/// mails that turn on the order of words, so their likelihood alone hardly speaks for a gate, and such mails need it.
 pub(super) fn best_sum(encoder: &[Vec<f32>], words: &[Vec<f32>], targets: &[usize]) -> Sum {
     let of_encoder = fit_temperature(encoder, targets) as f32;
     let logits = encoder.first().map_or(0, Vec::len);
-    let tried = WEIGHTS.into_iter().flat_map(|weight| POWERS.map(|power| (weight, power))).map(|(weight, power)| {
+    let sum = |weight: f64, power: f32| {
         let gate = Gate { power, temperature: of_encoder, logits };
         let join = |(encoder, words): (&Vec<f32>, &Vec<f32>)| gate.join(encoder, &scaled(words, weight));
         let logits: Vec<Vec<f32>> = encoder.iter().zip(words).map(join).collect();
         let temperature = fit_temperature(&logits, targets);
-        (negative_log_likelihood(&logits, targets, temperature), Sum { weight, gate, logits, temperature })
-    });
-    tried.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, best)| best).expect("there is a weight to try")
+        Sum { weight, gate, logits, temperature }
+    };
+    let best_of_power = |power: f32| {
+        let tried = WEIGHTS.into_iter().map(|weight| sum(weight, power)).map(|sum| (mean(&sum.losses(targets)), sum));
+        tried.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, sum)| sum).expect("there is a weight to try")
+    };
+    let by_power = POWERS.map(best_of_power);
+    let losses: Vec<Vec<f64>> = by_power.iter().map(|sum| sum.losses(targets)).collect();
+    // Of equals the last: no gate.
+    let best =
+        (0..POWERS.len()).rev().min_by(|&a, &b| mean(&losses[a]).total_cmp(&mean(&losses[b]))).unwrap_or_default();
+    let chosen = losses.iter().position(|of_sum| !surely_worse(of_sum, &losses[best])).unwrap_or(best);
+    by_power.into_iter().nth(chosen).expect("one of them was chosen")
+}
+
+/// Whether the mean of `losses` is more than a standard error above that of `best`, mail by mail.
+fn surely_worse(losses: &[f64], best: &[f64]) -> bool {
+    let more: Vec<f64> = losses.iter().zip(best).map(|(loss, best)| loss - best).collect();
+    let by = mean(&more);
+    let variance = more.iter().map(|more| (more - by).powi(2)).sum::<f64>() / (more.len().max(2) - 1) as f64;
+    by > (variance / more.len().max(1) as f64).sqrt()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 fn scaled(values: &[f32], weight: f64) -> Vec<f32> {
@@ -134,6 +167,25 @@ mod tests {
         let sum = best_sum(&encoder, &words, &targets);
         assert!(sum.weight > 0.0 && sum.gate.power > 0.0, "{} {:?}", sum.weight, sum.gate);
         assert!(judged(&sum.logits, &targets, sum.temperature).1.iter().all(|&correct| correct));
+    }
+
+    #[test]
+    fn a_gate_that_is_surely_worse_is_not_taken() {
+        // The encoder is sure and often wrong; the words are always right.
+        let mails: Vec<(Vec<f32>, Vec<f32>, usize)> = (0..60)
+            .map(|mail| {
+                let (target, wrong) = (mail % 2, mail % 3 == 0);
+                let of = |queue: usize, size: f32| if queue == 0 { vec![size, 0.0] } else { vec![0.0, size] };
+                (of(if wrong { 1 - target } else { target }, 5.0), of(target, 4.0), target)
+            })
+            .collect();
+        let encoder: Vec<Vec<f32>> = mails.iter().map(|mail| mail.0.clone()).collect();
+        let words: Vec<Vec<f32>> = mails.iter().map(|mail| mail.1.clone()).collect();
+        let targets: Vec<usize> = mails.iter().map(|mail| mail.2).collect();
+        let sum = best_sum(&encoder, &words, &targets);
+        assert_eq!(judged(&sum.logits, &targets, sum.temperature).1.iter().filter(|&&correct| correct).count(), 60);
+        assert!(surely_worse(&[1.0, 1.1, 0.9], &[0.5, 0.5, 0.6]) && !surely_worse(&[1.0, 0.1], &[0.5, 0.5]));
+        assert!(!surely_worse(&[0.5], &[0.5]));
     }
 
     #[test]
