@@ -366,7 +366,8 @@ fn a_change_that_cannot_be_written_is_not_reported() {
     let out = in_the_way.join("changed");
     let output = postroom(&["queues", "remove", "refunds", "--out", out.to_str().unwrap()], "");
     assert!(!output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("changed"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot write") && said.contains(in_the_way.to_str().unwrap()), "{said}");
 }
 
 /// What explanations are worth, with words deleted and with words hidden: other figures, and occlusion beats chance in both.
