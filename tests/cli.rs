@@ -359,6 +359,18 @@ fn a_backlog_of_files_becomes_a_table_and_a_dry_run_says_what_it_would_come_to()
 }
 
 #[test]
+fn a_training_on_few_mails_says_that_descriptions_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("few.csv");
+    let rows = ["late,where is my parcel", "late,the van never came", "money,pay me back", "money,I want a refund"];
+    std::fs::write(&data, format!("queue,text\n{}\n", rows.join("\n"))).unwrap();
+    let out = folder.path().join("few");
+    let output = postroom(&["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--no-memory"], "");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("is called and described by counts as one more") && said.contains("stays frozen"), "{said}");
+}
+
+#[test]
 fn a_change_that_cannot_be_written_is_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let in_the_way = folder.path().join("file");

@@ -108,6 +108,8 @@ pub fn train(
     progress: &mut dyn Progress,
 ) -> Result<Trained, TrainingError> {
     config.check()?;
+    // First of all: a note before any stage is shown to nobody.
+    progress.stage("reading mail");
     let few = labelled.mails_per_queue() < FEWEST_TO_TUNE as f64;
     // Where mails are few, what a queue is called and described by is worth one more.
     let mut examples = Cow::Borrowed(labelled.examples);
@@ -123,7 +125,6 @@ pub fn train(
     let queue_ids: Vec<String> = queues.iter().map(|queue| queue.id.clone()).collect();
     config.knowing().check(&queue_ids)?;
     let inbox = Inbox::new(backbone.tokenizer, examples, config);
-    progress.stage("reading mail");
     let pooled = features(backbone, &inbox.mails, config, progress)?;
     let features: Vec<Vec<f32>> = pooled.iter().map(|vector| scaled_to_one(vector)).collect();
     let vocabulary = Vocabulary::fit(&inbox.mails, negation(backbone.tokenizer, &config.languages));
