@@ -40,6 +40,12 @@ pub enum TrainingError {
         /// Counted from 1.
         step: usize,
     },
+    /// Another of the networks that are trained side by side has failed: its error is the one that is shown.
+    #[error("the training was stopped")]
+    Stopped,
+    /// The system gives no threads.
+    #[error("cannot start the threads of a training: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
     /// A checkpoint cannot be kept or used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

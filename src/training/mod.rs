@@ -40,7 +40,7 @@ use crate::metrics::expected_calibration_error;
 use crate::model::BatchEncoder;
 use crate::queues::Queue;
 use crate::tokenizer::{EmailTokenizer, EncodedEmail};
-use fine_tuning::Material;
+use fine_tuning::{Material, Tuning};
 use folds::Folds;
 use held_out::{Sum, best_held_out, judged};
 use inbox::{Inbox, features};
@@ -166,8 +166,7 @@ pub fn train(
         seed: config.seed,
         checkpoints,
     };
-    let tuning =
-        if tunes { Some(fine_tuning::held_out(&material, &config.fine_tuning, &folds, progress)?) } else { None };
+    let tuning = if tunes { Some(fine_tuning::tune(&material, &config.fine_tuning, &folds, progress)?) } else { None };
     let all_judged: Vec<usize> = folds.judged().map(|(mail, _)| mail).collect();
     let judged_mails = tuning.as_ref().map_or(all_judged.as_slice(), |tuning| tuning.mails.as_slice());
     // Rows of the frozen legs are those of all judged mails; fine-tuning may have judged only some of them.
@@ -185,12 +184,21 @@ pub fn train(
     refuse_below_baseline(ours, baseline)?;
     let solved = solve(&logits, legs.targets, temperature, &queue_ids, &config.knowing());
 
-    let (head, change) = match &tuning {
-        Some(tuning) if keep => {
-            let tuned = fine_tuning::on_all(&material, &config.fine_tuning, tuning.epochs, progress)?;
-            let head =
-                HeadTensors { d_model, query: tuned.head.query, weight: tuned.head.weight, bias: tuned.head.bias };
-            (head, Some(tuned.change))
+    let figures = Figures {
+        accuracy: ours,
+        accuracy_encoder_alone,
+        accuracy_words_alone: baseline,
+        accuracy_frozen,
+        coverage: share(solved.routed, correct.len()),
+        accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
+        ece: expected_calibration_error(&confidences, &correct, 15),
+        queues: recall_by_queue(&queue_ids, legs.targets, &correct),
+    };
+    let losses_by_epoch = tuning.as_ref().map_or_else(Vec::new, |tuning| tuning.losses.clone());
+    let held_out = held_out_mails(examples, &inbox.mails, judged_mails, &legs, &logits);
+    let (head, change) = match tuning {
+        Some(Tuning { head: Head { query, weight, bias }, change, .. }) if keep => {
+            (HeadTensors { d_model, query, weight, bias }, Some(change))
         }
         _ => {
             let head = Logistic::fit(&encoder, &encoder_leg.logistic);
@@ -212,18 +220,9 @@ pub fn train(
         budget_guaranteed: solved.budget_guaranteed(),
         calibration: solved.calibration,
         promises: solved.promises,
-        losses_by_epoch: tuning.as_ref().map_or_else(Vec::new, |tuning| tuning.losses.clone()),
-        figures: Figures {
-            accuracy: ours,
-            accuracy_encoder_alone,
-            accuracy_words_alone: baseline,
-            accuracy_frozen,
-            coverage: share(solved.routed, correct.len()),
-            accuracy_when_routed: share(solved.routed - solved.errors, solved.routed),
-            ece: expected_calibration_error(&confidences, &correct, 15),
-            queues: recall_by_queue(&queue_ids, legs.targets, &correct),
-        },
-        held_out: held_out_mails(examples, &inbox.mails, judged_mails, &legs, &logits),
+        losses_by_epoch,
+        figures,
+        held_out,
     })
 }
 

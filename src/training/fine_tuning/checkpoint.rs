@@ -44,6 +44,8 @@ pub(super) struct State {
     pub moments: Vec<Moments>,
     /// Logits of the judged mails after each epoch that was judged, row by row.
     pub judged: Vec<Vec<Vec<f32>>>,
+    /// All values after each epoch that was kept.
+    pub kept: Vec<Vec<Vec<f32>>>,
 }
 
 /// Stands in the file: what must be the same for a run to be taken up again.
@@ -63,6 +65,9 @@ impl State {
         }
         for (epoch, rows) in self.judged.iter().enumerate() {
             tensors.push((format!("judged.{epoch}"), bytes(&rows.concat())));
+        }
+        for (epoch, values) in self.kept.iter().enumerate() {
+            tensors.push((format!("kept.{epoch}"), bytes(&values.concat())));
         }
         let views: Result<Vec<_>, _> = tensors
             .iter()
@@ -126,7 +131,19 @@ impl State {
             .take_while(|name| tensors.tensor(name).is_ok())
             .map(|name| Ok(list(name)?.chunks(n_queues.max(1)).map(<[f32]>::to_vec).collect()))
             .collect::<Result<Vec<_>, CheckpointError>>()?;
-        Ok(Some(Self { epochs, steps, values, moments, judged }))
+        let kept = (0..)
+            .map(|time| format!("kept.{time}"))
+            .take_while(|name| tensors.tensor(name).is_ok())
+            .map(|name| {
+                let all = list(name.clone())?;
+                if all.len() != sizes.iter().sum::<usize>() {
+                    return Err(foreign(format!("{name} has {} numbers", all.len())));
+                }
+                let mut rest = all.as_slice();
+                Ok(sizes.iter().map(|&size| rest.split_off(..size).unwrap_or_default().to_vec()).collect())
+            })
+            .collect::<Result<Vec<_>, CheckpointError>>()?;
+        Ok(Some(Self { epochs, steps, values, moments, judged, kept }))
     }
 }
 
@@ -141,7 +158,8 @@ mod tests {
     fn state() -> State {
         let moments = vec![Moments { first: vec![0.5, 0.0], second: vec![0.25, 3e-9] }];
         let values = vec![vec![1.0, -2.0]];
-        State { epochs: 2, steps: 7, values, moments, judged: vec![vec![vec![1.0, 2.0]], vec![vec![3.0, 4.0]]] }
+        let judged = vec![vec![vec![1.0, 2.0]], vec![vec![3.0, 4.0]]];
+        State { epochs: 2, steps: 7, kept: vec![values.clone(), vec![vec![3.0, 4.0]]], values, moments, judged }
     }
 
     #[test]

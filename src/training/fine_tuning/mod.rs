@@ -1,8 +1,8 @@
 //! Fine-tuning: the encoder moves with the head, from the frozen encoder's head on (Kumar et al. 2022, "linear probing, then
 //! fine-tuning").
 //!
-//! Held-out mail decides how many epochs are run and whether the result is used at all: each fold is judged by a network
-//! that never saw it, and then one network is trained on all mail.
+//! Held-out mail decides after how many epochs the network is taken and whether it is used at all: each fold is judged by a
+//! network that never saw it, and one is trained on all mail.
 
 mod adamw;
 mod background;
@@ -11,6 +11,7 @@ mod evidence;
 mod network;
 mod run;
 mod sampler;
+mod side_by_side;
 mod undecided;
 
 pub use background::{Background, sentence_starts};
@@ -23,14 +24,16 @@ use std::path::Path;
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::Progress;
 use super::folds::Folds;
+use super::{Progress, TrainingError};
+use crate::artifact::EncoderChange;
 use crate::email::{CleanOptions, Fields, Posted, clean};
 use crate::metrics::{fit_temperature, negative_log_likelihood};
 use crate::model::EncoderConfig;
 use crate::model::trainable::{Adaptation, LoraConfig};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
-use run::{Run, Tuned};
+use run::Run;
+use side_by_side::side_by_side;
 
 /// What of the encoder is fine-tuned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -139,6 +142,11 @@ impl FineTuningConfig {
         }
     }
 
+    /// After the last so many epochs a network is judged; in those before, when the learning rate is high, it is never at its best.
+    fn judgements(&self) -> usize {
+        self.epochs.div_ceil(2)
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -206,34 +214,18 @@ pub(super) struct Material<'a> {
     pub checkpoints: Option<&'a Path>,
 }
 
-/// What held-out mail says of fine-tuning.
-pub(super) struct HeldOutTuning {
-    /// The best number of epochs.
-    pub epochs: usize,
+/// A fine-tuned network, and what held-out mail says of it.
+pub(super) struct Tuning {
     /// The mails that were judged, ascending: all, or one part of very many.
     pub mails: Vec<usize>,
-    /// Logits of each of them by a network that had not seen it, after that number.
+    /// Logits of each of them by a network that had not seen it, after the best number of epochs.
     pub logits: Vec<Vec<f32>>,
     /// Calibrated loss after each number of epochs from the second half on.
     pub losses: Vec<f64>,
-}
-
-/// Counts tokens for a progress bar.
-pub(super) struct Meter<'a> {
-    done: usize,
-    all: usize,
-    progress: &'a mut dyn Progress,
-}
-
-impl Meter<'_> {
-    fn add(&mut self, tokens: usize) {
-        self.done += tokens;
-        self.progress.tell(self.done.min(self.all), self.all);
-    }
-
-    fn note(&mut self, line: &str) {
-        self.progress.note(line);
-    }
+    /// What changed in the encoder, trained on all mail for the best number of epochs.
+    pub change: EncoderChange,
+    /// The head that was trained with it.
+    pub head: Head,
 }
 
 /// The sentences that come with the program, and how many of them suit these mails.
@@ -257,50 +249,40 @@ pub(super) fn joined(folds: &Folds, config: &FineTuningConfig) -> Folds {
     if folds.mails() > config.one_fold_from { folds.clone() } else { folds.joined(config.folds) }
 }
 
-/// Trains once for each of the [`joined`] folds and judges the mail that it held out; of very much mail one fold is enough to
-/// judge by.
-pub(super) fn held_out(
+/// Trains once for each of the [`joined`] folds, judges the mail that it held out, and trains on all mail, side by side. Of
+/// very much mail one fold is enough to judge by.
+pub(super) fn tune(
     material: &Material<'_>,
     config: &FineTuningConfig,
     folds: &Folds,
     progress: &mut dyn Progress,
-) -> Result<HeldOutTuning, super::TrainingError> {
+) -> Result<Tuning, TrainingError> {
     let judged_folds = if folds.mails() > config.one_fold_from { 1 } else { folds.count() };
+    let everything: Vec<usize> = (0..folds.mails()).collect();
+    let mut runs: Vec<Run<'_>> = (0..judged_folds)
+        .map(|fold| {
+            let (judged, mails) = everything.iter().partition(|&&mail| folds.of(mail) == Some(fold));
+            Run { name: format!("fold-{fold}"), material, config, mails, judged }
+        })
+        .collect();
+    runs.push(Run { name: "all".to_owned(), material, config, mails: everything, judged: Vec::new() });
+    let mut finished = side_by_side(&runs, progress)?;
+    let of_all = finished.swap_remove(judged_folds);
+
     let mails: Vec<usize> = folds.judged().filter(|&(_, fold)| fold < judged_folds).map(|(mail, _)| mail).collect();
-    let first_judged = config.epochs / 2 + 1;
-    let mut by_epoch = vec![vec![Vec::new(); folds.mails()]; config.epochs + 1 - first_judged];
-    for fold in 0..judged_folds {
-        let part = |inside: bool| {
-            (0..folds.mails()).filter(|&mail| (folds.of(mail) == Some(fold)) == inside).collect::<Vec<_>>()
-        };
-        let (held_out, rest) = (part(true), part(false));
-        let run = Run { name: format!("fold-{fold}"), material, config, mails: &rest, judged: &held_out };
-        progress.stage(&format!("fine-tuning, part {} of {}", fold + 1, judged_folds + 1));
-        let tuned = run.go(config.epochs, &mut Meter { done: 0, all: run.tokens(config.epochs), progress })?;
-        for (epoch, logits) in tuned.judged.into_iter().enumerate() {
-            for (&mail, logits) in held_out.iter().zip(logits) {
-                by_epoch[epoch][mail] = logits;
-            }
-        }
-    }
     let targets: Vec<usize> = mails.iter().map(|&mail| material.targets[mail]).collect();
-    let judged = |all: &Vec<Vec<f32>>| mails.iter().map(|&mail| all[mail].clone()).collect::<Vec<_>>();
-    let by_epoch: Vec<Vec<Vec<f32>>> = by_epoch.iter().map(judged).collect();
+    let after = |judgement: usize| {
+        let mut rows = vec![Vec::new(); folds.mails()];
+        for (run, finished) in runs.iter().zip(&finished) {
+            let judged = finished.judged.get(judgement).into_iter().flatten();
+            run.judged.iter().zip(judged).for_each(|(&mail, row)| rows[mail].clone_from(row));
+        }
+        mails.iter().map(|&mail| std::mem::take(&mut rows[mail])).collect::<Vec<_>>()
+    };
+    let mut by_epoch: Vec<Vec<Vec<f32>>> = (0..config.judgements()).map(after).collect();
     let loss = |logits: &Vec<Vec<f32>>| negative_log_likelihood(logits, &targets, fit_temperature(logits, &targets));
     let losses: Vec<f64> = by_epoch.iter().map(loss).collect();
     let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(0);
-    Ok(HeldOutTuning { epochs: first_judged + best, mails, logits: by_epoch[best].clone(), losses })
-}
-
-/// Trains on all mail for the given number of epochs, on the schedule that the folds had.
-pub(super) fn on_all(
-    material: &Material<'_>,
-    config: &FineTuningConfig,
-    epochs: usize,
-    progress: &mut dyn Progress,
-) -> Result<Tuned, super::TrainingError> {
-    let mails: Vec<usize> = (0..material.mails.len()).collect();
-    let run = Run { name: "all".to_owned(), material, config, mails: &mails, judged: &[] };
-    progress.stage("fine-tuning, all mail");
-    run.go(epochs, &mut Meter { done: 0, all: run.tokens(epochs), progress })
+    let (change, head) = of_all.taken(config, best);
+    Ok(Tuning { mails, logits: by_epoch.swap_remove(best), losses, change, head })
 }

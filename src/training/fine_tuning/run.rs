@@ -1,13 +1,16 @@
 //! One run: a network trained on some mails and judged on others after every epoch.
 
+use std::path::Path;
+
 use sha2::{Digest, Sha256};
 
 use super::adamw::{Moments, Rate, clip_factor, schedule};
-use super::checkpoint::State;
+use super::checkpoint::{CheckpointError, State};
 use super::network::Network;
 use super::sampler::Pick;
+use super::side_by_side::Teller;
 use super::undecided::without_decisive;
-use super::{FineTuningConfig, Head, Material, Meter, TokenPooling, sampler};
+use super::{FineTuningConfig, Head, Material, TokenPooling, sampler};
 use crate::artifact::EncoderChange;
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
 use crate::metrics::{fit_temperature, negative_log_likelihood};
@@ -21,33 +24,43 @@ use crate::training::held_out::judged;
 const TOKENS_AT_ONCE: usize = 1024;
 
 /// What a run gives.
-pub(in crate::training) struct Tuned {
-    /// What changed in the encoder.
-    pub change: EncoderChange,
-    /// The head.
-    pub head: Head,
-    /// Logits of the judged mails after each epoch of the second half.
-    pub(super) judged: Vec<Vec<Vec<f32>>>,
+pub(super) struct Finished {
+    network: Network,
+    /// Logits of the judged mails after each of the last epochs.
+    pub judged: Vec<Vec<Vec<f32>>>,
+    /// All values after each of these epochs, where no mail is judged.
+    kept: Vec<Vec<Vec<f32>>>,
 }
 
+impl Finished {
+    /// What changed in the encoder, and the head, as they were at one of the kept epochs.
+    pub(super) fn taken(mut self, config: &FineTuningConfig, kept: usize) -> (EncoderChange, Head) {
+        self.network.taken_apart(config, self.kept.swap_remove(kept))
+    }
+}
+
+/// A network that is trained on some mails and judged by others.
 pub(super) struct Run<'a> {
     pub name: String,
     pub material: &'a Material<'a>,
     pub config: &'a FineTuningConfig,
-    pub mails: &'a [usize],
-    pub judged: &'a [usize],
+    pub mails: Vec<usize>,
+    /// Empty for the run whose network is wanted: it keeps its values wherever the others are judged, who decide which.
+    pub judged: Vec<usize>,
 }
 
 impl Run<'_> {
-    /// Trains for `epochs` of the configured ones, from the last checkpoint on where there is one.
-    pub(super) fn go(&self, epochs: usize, meter: &mut Meter<'_>) -> Result<Tuned, TrainingError> {
-        let head = (self.material.head)(self.mails);
+    /// Trains, from the last checkpoint on where there is one.
+    pub(super) fn go(&self, teller: &Teller) -> Result<Finished, TrainingError> {
+        let head = (self.material.head)(&self.mails);
         let (mut network, start) = Network::new(self.material, self.config, &head)?;
         let sizes: Vec<usize> = start.iter().map(Vec::len).collect();
         let checkpoint = self.material.checkpoints.map(|folder| folder.join(format!("{}.safetensors", self.name)));
         let fingerprint = self.fingerprint();
         let found = match &checkpoint {
-            Some(path) => State::load(path, &fingerprint, &sizes, self.material.n_queues)?,
+            Some(path) => State::load(path, &fingerprint, &sizes, self.material.n_queues)?
+                .map(|state| self.with_all_results(state, path))
+                .transpose()?,
             None => None,
         };
         let mut state = found.unwrap_or_else(|| State {
@@ -56,32 +69,50 @@ impl Run<'_> {
             moments: sizes.iter().map(|&size| Moments::zeros(size)).collect(),
             values: start,
             judged: Vec::new(),
+            kept: Vec::new(),
         });
-        meter.add(self.tokens(state.epochs));
-        while state.epochs < epochs {
-            self.epoch(&mut network, &mut state, meter)?;
+        teller.add(state.epochs * self.tokens_of_epoch())?;
+        while state.epochs < self.config.epochs {
+            self.epoch(&mut network, &mut state, teller)?;
             state.epochs += 1;
-            if self.judges_after(state.epochs) {
-                let logits = self.judge(&mut network, &state.values, meter)?;
-                meter.note(&self.said(&logits, state.epochs));
-                state.judged.push(logits);
+            if self.results_after(state.epochs) > 0 {
+                if self.judged.is_empty() {
+                    state.kept.push(state.values.clone());
+                } else {
+                    let logits = self.judge(&mut network, &state.values, teller)?;
+                    teller.note(format!("{}, {}", self.name, self.said(&logits, state.epochs)))?;
+                    state.judged.push(logits);
+                }
             }
             if let Some(path) = &checkpoint {
                 state.save(path, &fingerprint)?;
             }
         }
-        let (change, head) = network.taken_apart(self.config, state.values);
-        Ok(Tuned { change, head, judged: state.judged })
+        Ok(Finished { network, judged: state.judged, kept: state.kept })
     }
 
-    /// The first half of the epochs, when the learning rate is high, is never the best; judging it would cost time.
-    fn judges_after(&self, epoch: usize) -> bool {
-        !self.judged.is_empty() && 2 * epoch > self.config.epochs
+    /// How many epochs of so many give a result: logits of the judged mails, or values that are kept.
+    fn results_after(&self, epochs: usize) -> usize {
+        (epochs + self.config.judgements()).saturating_sub(self.config.epochs)
     }
 
-    /// Tokens that so many epochs take, about: what the progress counts.
-    pub(super) fn tokens(&self, epochs: usize) -> usize {
-        self.mails.iter().chain(self.judged).map(|&mail| self.material.mails[mail].tokens.len()).sum::<usize>() * epochs
+    /// Programs of before kept no values.
+    fn with_all_results(&self, state: State, path: &Path) -> Result<State, CheckpointError> {
+        let results = if self.judged.is_empty() { state.kept.len() } else { state.judged.len() };
+        if results == self.results_after(state.epochs) {
+            return Ok(state);
+        }
+        let reason = format!("it has the results of {results} epochs, not of {}", self.results_after(state.epochs));
+        Err(CheckpointError::Foreign { path: path.to_owned(), reason })
+    }
+
+    /// Tokens of the whole run, about: what the progress counts.
+    pub(super) fn tokens(&self) -> usize {
+        self.tokens_of_epoch() * self.config.epochs
+    }
+
+    fn tokens_of_epoch(&self) -> usize {
+        self.mails.iter().chain(&self.judged).map(|&mail| self.material.mails[mail].tokens.len()).sum()
     }
 
     /// What must be the same for a checkpoint to fit: the settings, the mail, which of it this run sees, and the
@@ -92,7 +123,7 @@ impl Run<'_> {
         hash.update(format!("{:?} {:?}", self.mails, self.judged));
         hash.update(self.material.background_sentences.to_le_bytes());
         self.material.background.tokens().for_each(|token| hash.update(token.id.to_le_bytes()));
-        for &mail in self.mails.iter().chain(self.judged) {
+        for &mail in self.mails.iter().chain(&self.judged) {
             hash.update(self.material.targets[mail].to_le_bytes());
             self.material.mails[mail].tokens.iter().for_each(|token| hash.update(token.id.to_le_bytes()));
             self.material.decisive[mail].iter().for_each(|&decides| hash.update([u8::from(decides)]));
@@ -100,11 +131,11 @@ impl Run<'_> {
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn epoch(&self, network: &mut Network, state: &mut State, meter: &mut Meter<'_>) -> Result<(), TrainingError> {
+    fn epoch(&self, network: &mut Network, state: &mut State, teller: &Teller) -> Result<(), TrainingError> {
         let Material { targets, n_queues, seed, .. } = *self.material;
         let mut random = SplitMix64::stream(seed, state.epochs as u64);
         let mut dropout = Dropout::new(self.config.dropout, random.next_u64());
-        let order = sampler::order(self.mails, targets, n_queues, &mut random);
+        let order = sampler::order(&self.mails, targets, n_queues, &mut random);
         let nobodys = if self.material.background.is_empty() { 0.0 } else { self.config.background_mails };
         let marked: Vec<usize> = self.marked().collect();
         let order = sampler::with_others(order, nobodys, (self.config.undecided_mails, &marked), &mut random);
@@ -133,7 +164,7 @@ impl Run<'_> {
                     Pick::Mail(mail) => Some(mail),
                     Pick::Undecided(_) | Pick::Background => None,
                 });
-                meter.add(mails.map(|mail| self.material.mails[mail].tokens.len()).sum());
+                teller.add(mails.map(|mail| self.material.mails[mail].tokens.len()).sum())?;
             }
             self.step(network, state, gradients.sums(), steps)?;
         }
@@ -170,7 +201,7 @@ impl Run<'_> {
         &self,
         network: &mut Network,
         values: &[Vec<f32>],
-        meter: &mut Meter<'_>,
+        teller: &Teller,
     ) -> Result<Vec<Vec<f32>>, TrainingError> {
         let mails: Vec<WindowedEmail> =
             self.judged.iter().map(|&mail| self.windowed(&self.material.mails[mail])).collect();
@@ -178,7 +209,7 @@ impl Run<'_> {
         for part in batches(&mails, TOKENS_AT_ONCE) {
             let batch = pack(part.iter().map(|&place| &mails[place]));
             let rows = network.logits(values, &batch)?;
-            meter.add(part.iter().map(|&place| self.material.mails[self.judged[place]].tokens.len()).sum());
+            teller.add(part.iter().map(|&place| self.material.mails[self.judged[place]].tokens.len()).sum())?;
             let rows = rows.chunks_exact(self.material.n_queues);
             part.into_iter().zip(rows).for_each(|(place, row)| logits[place] = row.to_vec());
         }
