@@ -246,6 +246,34 @@ fn customers_who_write_about_delivery_are_no_bounce() {
 }
 
 #[test]
+fn persons_whose_address_or_subject_sounds_like_a_mail_system_are_no_bounce() {
+    for (headers, body) in [
+        (
+            "From: System Administrator <it@school.example>\nSubject: Friday\n",
+            "Please bring 550 croissants to the following address. One child is allergic to nuts: are they safe?",
+        ),
+        (
+            "From: Postmaster <postmaster@inn.example>\nSubject: Refund\n",
+            "Please refund the 550 euro, the cake does not exist.",
+        ),
+        ("From: form@shop.example\nReturn-Path: <>\nSubject: My delivery is delayed\n", "I paid 550 euro on 5.5.26."),
+        ("From: form@shop.example\nReturn-Path: <>\nSubject: Delivery problem: order not delivered\n", "Where is it?"),
+        ("From: a@x.example\nSubject: 不在通知が入っていましたが荷物が届きません\n", "いつ届きますか。"),
+        ("From: a@x.example\nSubject: 부재중이라 택배를 못 받았습니다\n", "다시 보내 주세요."),
+    ] {
+        let mail = mime(&format!("{headers}\n{body}\n"));
+        assert_eq!(mail.kind, MailKind::Person, "{headers} {:?}", mail.kind_evidence);
+    }
+    for subject in ["不在通知", "不在通知: 山田", "[부재중] 김철수"] {
+        assert_eq!(
+            mime(&format!("From: a@x.example\nSubject: {subject}\n\nx\n")).kind,
+            MailKind::AutoReply,
+            "{subject}"
+        );
+    }
+}
+
+#[test]
 fn delivery_reports_and_absence_notices_are_told_apart() {
     for (headers, kind) in [
         (
@@ -298,4 +326,36 @@ fn fields_and_headers_of_json_are_used() {
     assert_eq!((mail.subject.text(), mail.body.text()), ("Tür", "Away"));
     assert_eq!((mail.from.as_deref(), mail.message_id.as_deref()), (Some("ann@x.example"), Some("1@x")));
     assert_eq!(mail.kind, MailKind::AutoReply);
+}
+
+/// Inbound webhooks hand over both alternatives, and the plain one may only send the reader to the other.
+#[test]
+fn a_text_that_only_points_to_the_html_is_not_taken_for_the_mail() {
+    let read = |text: &str, html: &str| {
+        let fields = Fields { text: Some(text), html: Some(html), ..Fields::default() };
+        clean(&Posted::Fields(fields), &CleanOptions::default()).body.text().to_owned()
+    };
+    let stub = "Please view this message in an HTML capable mail program.";
+    assert_eq!(read(stub, "<p>The cake was mouldy.</p>"), "The cake was mouldy.");
+    assert_eq!(read(stub, "<p> </p>"), stub);
+    assert_eq!(read("The cake was mouldy.", "<p>Sent by the form</p>"), "The cake was mouldy.");
+}
+
+/// Apple Mail puts files and attached mail beside the HTML, within the alternative that is not read.
+#[test]
+fn what_is_attached_within_the_other_alternative_is_counted_and_passed_on() {
+    let of = |subject: &str, attached: &str| {
+        mime(&format!(
+            "Subject: {subject}\nContent-Type: multipart/alternative; boundary=a\n\n--a\nContent-Type: text/plain\n\nPlease handle this.\n\
+             --a\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>Please handle this.</p>\n\
+             --b\n{attached}\n--b--\n--a--\n"
+        ))
+    };
+    let inner =
+        "Content-Type: message/rfc822\n\nFrom: Priya <priya@x.example>\nSubject: Cake\n\nThe cake was mouldy.\n";
+    let mail = of("Fwd: cake", inner);
+    assert_eq!((mail.attachments, mail.kind), (1, MailKind::Forwarded));
+    assert!(mail.body.text().contains("mouldy") && mail.body.text().matches("Please handle this").count() == 1);
+    let file = "Content-Type: application/pdf\nContent-Disposition: attachment\n\nx\n";
+    assert_eq!(of("cake", file).attachments, 1);
 }

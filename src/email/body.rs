@@ -155,6 +155,9 @@ impl<'p, 'a> Collector<'_, 'p, 'a> {
         let (plain, others): (Vec<_>, Vec<_>) = part.children.iter().partition(|child| child.mime() == "text/plain");
         let plain = self.apart(&plain);
         if !plain.text.is_blank() && !is_stub(plain.text.text()) {
+            // Apple Mail puts files and attached mail into the other alternative: its text goes, they do not.
+            let files = self.apart(&others).attachments;
+            self.body.attachments += files;
             return self.body.absorb(plain);
         }
         for child in others {
@@ -242,7 +245,7 @@ fn looks_like_html(source: &str) -> bool {
 }
 
 /// A plain alternative that only sends the reader to the HTML one.
-fn is_stub(text: &str) -> bool {
+pub(super) fn is_stub(text: &str) -> bool {
     let text = text.trim();
     text.len() < 300 && text.to_ascii_lowercase().contains("html") && !text.contains("\n\n")
 }

@@ -51,6 +51,10 @@ fn clean_fields(fields: &Fields<'_>, options: &CleanOptions) -> CleanEmail {
     let headers = Headers::from_pairs(own.chain(pairs));
     let filled = |text: &&str| !text.trim().is_empty();
     let body = match (fields.text.filter(filled), fields.html) {
+        (Some(text), Some(html)) if body::is_stub(text) => {
+            let whole = body::from_field(html, true, options);
+            if whole.text.is_blank() { body::from_field(text, false, options) } else { whole }
+        }
         (Some(text), _) => body::from_field(text, false, options),
         (None, Some(html)) => body::from_field(html, true, options),
         (None, None) => Body::default(),

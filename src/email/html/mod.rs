@@ -57,6 +57,7 @@ pub(super) fn read(source: &str) -> HtmlText {
         marks: Vec::new(),
         hidden_classes: Vec::new(),
         hidden: 0,
+        small: false,
         preformatted: 0,
         gap: Gap::default(),
     };
@@ -71,6 +72,10 @@ struct Open {
     text_start: usize,
     /// Elements of the same name that are open inside it.
     nested: usize,
+    /// Elements open inside it that end what is open in them, counted while it hides.
+    containers: usize,
+    /// Whether the text around it is hidden by its size.
+    small_around: bool,
 }
 
 /// The blanks that will stand before the next visible character.
@@ -88,6 +93,8 @@ struct Walker<'a> {
     marks: Vec<Mark>,
     hidden_classes: Vec<String>,
     hidden: usize,
+    /// The text is hidden by its size.
+    small: bool,
     preformatted: usize,
     gap: Gap,
 }
@@ -156,22 +163,33 @@ impl Walker<'_> {
         if let Some(last) = self.open.iter_mut().rev().find(|open| open.name == name) {
             last.nested += 1;
         }
+        if role::contains_others(&name)
+            && let Some(last) = self.open.last_mut()
+        {
+            last.containers += 1;
+        }
         let role = role::role(&name, attributes, &self.hidden_classes);
-        if role == Role::Plain || self.open.len() >= MAX_OPEN {
+        let seen_again = self.small && role::sets_size(&name, attributes);
+        if (role == Role::Plain && !seen_again) || self.open.len() >= MAX_OPEN {
             return;
         }
         if let Some(outer) = self.open.iter_mut().rev().find(|open| open.name == name) {
             outer.nested -= 1;
         }
+        let small_around = self.small;
+        self.small = role == Role::Small || self.small && !seen_again;
         match role {
             Role::Hidden => self.hidden += 1,
             Role::Preformatted => self.preformatted += 1,
-            Role::Plain | Role::Marked(_) => {}
+            Role::Plain | Role::Small | Role::Marked(_) => {}
         }
-        self.open.push(Open { name, role, text_start: self.out.text().len(), nested: 0 });
+        self.open.push(Open { name, role, text_start: self.out.text().len(), nested: 0, containers: 0, small_around });
     }
 
     fn end_tag(&mut self, name: &str) {
+        if role::contains_others(name) {
+            self.end_hidden_inside(name);
+        }
         let Some(index) = self.open.iter().rposition(|open| open.name == name) else {
             return;
         };
@@ -184,15 +202,33 @@ impl Walker<'_> {
         }
     }
 
+    /// An element within a line ends with what it stands in: a hidden `span` that nobody closed hides no more than that.
+    fn end_hidden_inside(&mut self, name: &str) {
+        while let Some(last) = self.open.last_mut() {
+            if last.name == name {
+                return;
+            }
+            if last.containers > 0 {
+                last.containers -= 1;
+                return;
+            }
+            if last.role != Role::Hidden || role::line_break(&last.name) != Break::None {
+                return;
+            }
+            self.close_last();
+        }
+    }
+
     fn close_last(&mut self) {
         let Some(open) = self.open.pop() else { return };
+        self.small = open.small_around;
         match open.role {
             Role::Hidden => self.hidden -= 1,
             Role::Preformatted => self.preformatted -= 1,
             Role::Marked(kind) => {
                 self.marks.push(Mark { kind, range: open.text_start..self.out.text().len().max(open.text_start + 1) });
             }
-            Role::Plain => {}
+            Role::Plain | Role::Small => {}
         }
     }
 
@@ -209,7 +245,7 @@ impl Walker<'_> {
 
     /// Writes a stretch of text between tags.
     fn text(&mut self, range: Range<usize>) {
-        if self.hidden > 0 {
+        if !self.is_seen() {
             return;
         }
         let bytes = self.source.as_bytes();
@@ -253,8 +289,12 @@ impl Walker<'_> {
         at + 1
     }
 
+    fn is_seen(&self) -> bool {
+        self.hidden == 0 && !self.small
+    }
+
     fn visible(&mut self, range: Range<usize>) {
-        if self.hidden == 0 {
+        if self.is_seen() {
             self.write_gap(range.start);
             self.out.copy(range);
         }
@@ -298,6 +338,26 @@ mod tests {
         let source = "<head><title>t</title><style>.k{display:none}</style><body><div style='display:none'>x<div>y</div></div>\
                       <!--[if mso]><p>o</p><![endif]--><span class=k>k</span>seen<script>1<2</script>";
         assert_eq!(text(source), "seen");
+    }
+
+    #[test]
+    fn what_is_hidden_by_size_alone_is_seen_where_a_size_is_set() {
+        let mjml = "<div style='line-height:0;font-size:0;'>gone<table><tr><td><div style='font-size:16px;line-height:1.5'>Are there nuts?\
+                    <div>Ann</div></div></td></tr></table></div><div>end</div>";
+        assert_eq!(text(mjml), "Are there nuts?\nAnn\n\nend");
+        assert_eq!(text("<span style='font-size:0;line-height:0'>preview</span>seen"), "seen");
+    }
+
+    #[test]
+    fn a_hidden_element_that_nobody_closed_hides_no_more_than_a_browser_does() {
+        assert_eq!(
+            text("<div><span style='display:none'>preview</div><div>I want a refund.</div>"),
+            "I want a refund."
+        );
+        assert_eq!(text("<td><span style='display:none'>preview</td><td>I want a refund.</td>"), "I want a refund.");
+        let closed = "<div><span style='display:none'>a<div>b<div>c</div></div>d</span>seen</div>";
+        assert_eq!(text(closed), "seen");
+        assert_eq!(text("<div style='display:none'>a<p>b</div>seen"), "seen");
     }
 
     #[test]

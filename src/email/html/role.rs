@@ -47,6 +47,8 @@ pub(super) fn line_break(name: &str) -> Break {
 pub(super) enum Role {
     Plain,
     Hidden,
+    /// Hidden by its size alone; what sets a size of its own inside is seen.
+    Small,
     Preformatted,
     Marked(MarkKind),
 }
@@ -107,6 +109,7 @@ const MARKS: &[(Match, &str, MarkKind)] = &[
 pub(super) fn role(name: &str, attribute_source: &str, hidden_classes: &[String]) -> Role {
     let mut role = match name {
         "pre" | "listing" | "plaintext" | "xmp" => Role::Preformatted,
+        "blockquote" if is_indent(attribute_source) => Role::Plain,
         "blockquote" => Role::Marked(MarkKind::Blockquote),
         _ => Role::Plain,
     };
@@ -125,6 +128,25 @@ pub(super) fn role(name: &str, attribute_source: &str, hidden_classes: &[String]
         }
     }
     role
+}
+
+/// Whether a `blockquote` is what Gmail and Apple Mail make of "increase indent": the sender's own text. An attribute that says
+/// otherwise (`type=cite`, `gmail_quote`) still counts.
+fn is_indent(attribute_source: &str) -> bool {
+    attributes(attribute_source).any(|(key, value)| match key.to_ascii_lowercase().as_str() {
+        "class" => value.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("webkit-indent-blockquote")),
+        "style" => {
+            let style = squeezed(value);
+            declares(&style, "border:none")
+                && style.split(';').any(|part| matches!(part, "margin:00040px" | "margin:0px0px0px40px"))
+        }
+        _ => false,
+    })
+}
+
+/// The declarations of a style, without blanks and in lower case.
+fn squeezed(style: &str) -> String {
+    style.chars().take(4096).filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase()
 }
 
 fn named_role(element: &str, value: &str, hidden_classes: &[String]) -> Option<Role> {
@@ -149,10 +171,12 @@ fn named_role(element: &str, value: &str, hidden_classes: &[String]) -> Option<R
 }
 
 fn style_role(value: &str) -> Option<Role> {
-    let style: String =
-        value.chars().take(4096).filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
+    let style = squeezed(value);
     if hides(&style) {
         return Some(Role::Hidden);
+    }
+    if declares(&style, "font-size:0") && (declares(&style, "line-height:0") || declares(&style, "height:0")) {
+        return Some(Role::Small);
     }
     (style.contains("white-space:pre")).then_some(Role::Preformatted)
 }
@@ -160,12 +184,34 @@ fn style_role(value: &str) -> Option<Role> {
 /// Whether declarations (blanks removed, lower case) hide an element from sight.
 fn hides(style: &str) -> bool {
     let zero_height = (declares(style, "max-height:0") || declares(style, "height:0"))
-        && (declares(style, "overflow:hidden") || declares(style, "font-size:0") || declares(style, "mso-hide:all"));
+        && (declares(style, "overflow:hidden") || declares(style, "mso-hide:all"));
     style.contains("display:none")
         || declares(style, "visibility:hidden")
         || declares(style, "opacity:0")
-        || declares(style, "font-size:0") && declares(style, "line-height:0")
         || zero_height
+}
+
+/// Whether an element sets a size that can be seen: generators of mail write `font-size:0` around tables, and the size into each cell.
+pub(super) fn sets_size(name: &str, attribute_source: &str) -> bool {
+    attributes(attribute_source).any(|(key, value)| match key.to_ascii_lowercase().as_str() {
+        "style" => squeezed(value).split(';').any(|part| {
+            let size = part.strip_prefix("font-size:").or_else(|| part.strip_prefix("font:"));
+            size.is_some_and(|size| {
+                size.contains(|c: char| ('1'..='9').contains(&c) || c.is_ascii_alphabetic()) && !size.starts_with("0p")
+            })
+        }),
+        "size" => name == "font",
+        _ => false,
+    })
+}
+
+/// Elements that end what was left open inside them when they end themselves.
+pub(super) fn contains_others(name: &str) -> bool {
+    match line_break(name) {
+        Break::None => false,
+        Break::Cell => true,
+        Break::Line | Break::Paragraph => !matches!(name, "br" | "hr" | "p" | "li" | "dt" | "dd" | "option"),
+    }
 }
 
 /// Whether a style holds this declaration; "opacity:0" is not "opacity:0.9".
@@ -243,6 +289,12 @@ mod tests {
             assert_eq!(role("div", attributes, &hidden), Role::Hidden, "{attributes}");
         }
         assert_eq!(role("div", "style='opacity:0.9'", &hidden), Role::Plain);
+        assert_eq!(role("div", "style='line-height:0; font-size:0'", &hidden), Role::Small);
+        for (attributes, seen) in
+            [("style='font-size:16px'", true), ("style='font-size: .8em'", true), ("style='font-size:0px'", false)]
+        {
+            assert_eq!(sets_size("td", attributes), seen, "{attributes}");
+        }
     }
 
     #[test]
@@ -250,6 +302,12 @@ mod tests {
         assert_eq!(role("div", "class=\"x_x_gmail_attr\" dir=ltr", &[]), Role::Marked(MarkKind::ReplyHeader));
         assert_eq!(role("blockquote", "type=cite", &[]), Role::Marked(MarkKind::Quote));
         assert_eq!(role("blockquote", "", &[]), Role::Marked(MarkKind::Blockquote));
+        for indent in ["style=\"margin:0 0 0 40px;border:none;padding:0px\"", "class=webkit-indent-blockquote"] {
+            assert_eq!(role("blockquote", indent, &[]), Role::Plain);
+            assert_eq!(role("blockquote", &format!("{indent} type=cite"), &[]), Role::Marked(MarkKind::Quote));
+        }
+        let quote = "class=gmail_quote style=\"margin:0 0 0 .8ex;border-left:1px #ccc solid\"";
+        assert_eq!(role("blockquote", quote, &[]), Role::Marked(MarkKind::Quote));
         assert_eq!(role("div", "id=yahoo_quoted_123", &[]), Role::Marked(MarkKind::Quote));
     }
 }

@@ -12,7 +12,7 @@ use super::address;
 use super::header::Headers;
 use super::mime::Part;
 use crate::email::pattern::Pattern;
-use words::{ABSENCE_SUBJECTS, BOUNCE_PHRASES, BOUNCE_SUBJECTS};
+use words::{ABSENCE_ALONE, ABSENCE_SUBJECTS, BOUNCE_PHRASES, BOUNCE_SUBJECTS, MAIL_BOUNCE_SUBJECTS};
 
 /// A kind and what decided it.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,12 +55,14 @@ fn bounce(headers: &Headers, root: Option<&Part<'_>>, body: &str) -> Option<Verd
     if is_answer(&subject) || absence(&subject).is_some() {
         return None;
     }
-    let failed = BOUNCE_SUBJECTS.iter().any(|phrase| subject.contains(phrase))
-        || root.is_some_and(|root| root.children.iter().any(|part| part.mime().ends_with("/delivery-status")));
-    if daemon && (failed || reports_failure(body)) {
+    let has_status =
+        root.is_some_and(|root| root.children.iter().any(|part| part.mime().ends_with("/delivery-status")));
+    let says = |phrases: &[&str]| phrases.iter().any(|phrase| subject.contains(phrase));
+    if daemon && (has_status || says(BOUNCE_SUBJECTS) || reports_failure(body)) {
         return found("from: mail system");
     }
-    if null_sender && (failed || has_status_code(body)) {
+    // Web forms and shops send with an empty return path too, and people write to them about deliveries.
+    if null_sender && (has_status || says(MAIL_BOUNCE_SUBJECTS) || has_status_code(body)) {
         return found("return-path: <>");
     }
     None
@@ -105,7 +107,11 @@ fn automatic(headers: &Headers, root: Option<&Part<'_>>) -> Option<Verdict> {
 
 /// The phrase with which the subject of an absence notice starts.
 fn absence(subject: &str) -> Option<&'static str> {
-    ABSENCE_SUBJECTS.iter().copied().find(|phrase| subject.starts_with(phrase))
+    let starts = |phrase: &&str| subject.starts_with(phrase);
+    let head =
+        || subject.split([':', '：', ']', '】']).next().unwrap_or(subject).trim_start_matches(['[', '【']).trim();
+    let alone = |phrase: &&str| head() == *phrase;
+    ABSENCE_SUBJECTS.iter().copied().find(starts).or_else(|| ABSENCE_ALONE.iter().copied().find(alone))
 }
 
 fn list(headers: &Headers) -> Option<Verdict> {
@@ -142,9 +148,7 @@ fn from_daemon(headers: &Headers) -> bool {
             || lower.contains("mail delivery s")
             || lower.contains("postmaster")
             || lower.contains("post_master")
-            || lower.contains("mail administrator")
             || lower.contains("delivery subsystem")
-            || lower.contains("system administrator")
     })
 }
 
@@ -157,12 +161,21 @@ fn is_answer(subject: &str) -> bool {
 /// Whether the text of the mail reads like a delivery report: a status code, a diagnosis.
 fn reports_failure(body: &str) -> bool {
     let head = body[..body.floor_char_boundary(6000)].to_lowercase();
-    BOUNCE_PHRASES.iter().any(|phrase| head.contains(phrase))
+    BOUNCE_PHRASES.iter().any(|phrase| head.contains(phrase)) || has_status_code(body)
 }
 
-/// Whether the text holds the fields or codes of RFC 3463 and 3464, which absence notices do not.
+/// Whether the text holds the fields or codes of RFC 3463 and 3464, which absence notices do not. A date ("4.5.26") and an
+/// amount ("550 euro") look like codes; a code stands behind a reply code, a `#`, or with the words of a mail server.
 fn has_status_code(body: &str) -> bool {
-    static CODE: LazyLock<Pattern> =
-        LazyLock::new(|| Pattern::new(r"(?i)\b[45]\.\d{1,3}\.\d{1,3}\b|\b55\d[ -]|final-recipient:|diagnostic-code:"));
+    static CODE: LazyLock<Pattern> = LazyLock::new(|| {
+        Pattern::new(
+            r"(?xi)\b[45]\d\d[\s-]{1,2}\(?\#?[45]\.[0-7]\.\d{1,3}\b | \#\s?[45]\.[0-7]\.\d{1,3}\b | \bstatus:\s*[45]\.[0-7]\.\d
+              | \b5\.[0-7]\.\d{1,3}[\s:]+(?:\(|<|user|mailbox|recipient|address|message|delivery|unknown|smtp|unable|bad|x-|unrout|domain)
+              | \b55\d[\s-]{1,2}(?:user|mailbox|recipient|address|unknown|no\ssuch|relay|requested|message|sender|sorry|invalid|account|
+                    rejected|access|mail|permanent|<|\S+@|host|delivery|this)
+              | final-recipient: | diagnostic-code: | \buser\sunknown\b | \bunknown\suser\b | \bmailbox\s(?:unavailable|full|is\sfull)\b
+              | \brecipient\saddress\srejected\b | \bno\ssuch\suser\b | \bhost\sunknown\b",
+        )
+    });
     CODE.is_match(&body[..body.floor_char_boundary(6000)])
 }

@@ -5,9 +5,9 @@
 
 use std::sync::LazyLock;
 
-use super::ZoneKind;
 use super::lines::Line;
 use super::words::{CLOSINGS, lower};
+use super::{ZoneKind, voice};
 use crate::email::pattern::Pattern;
 
 /// A line that is, or ends in, a way to reach somebody.
@@ -38,14 +38,29 @@ pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     let short = below.len() <= MAX_LINES && below.iter().all(|&at| lines[at].text.len() <= MAX_LINE);
     // The first line below the closing is the name.
     let Some((_, card)) = below.split_first().filter(|_| short) else { return };
+    // A card asks nothing.
+    if card.iter().any(|&at| voice::asks(lines[at].text) || voice::first_person(lines[at].text)) {
+        return;
+    }
     if card.iter().filter(|&&at| CONTACT.is_match(lines[at].text)).count() >= MIN_CONTACTS {
         card.iter().for_each(|&at| kinds[at] = ZoneKind::Signature);
     }
 }
 
+/// Words after "thanks" that go on with a sentence: it closes nothing.
+const GOES_ON: [&str; 9] = ["for", "to", "that", "but", "if", "you", "your", "we", "it"];
+/// A closing is a short line.
+const MAX_CLOSING: usize = 48;
+
 fn is_closing(text: &str) -> bool {
-    let lower = lower(text.get(..text.len().min(48)).unwrap_or(text));
-    text.len() <= 48 && CLOSINGS.iter().any(|closing| lower.starts_with(closing))
+    if text.len() > MAX_CLOSING {
+        return false;
+    }
+    let lower = lower(text);
+    CLOSINGS.iter().any(|closing| {
+        let rest = lower.strip_prefix(closing);
+        rest.is_some_and(|rest| rest.split_whitespace().next().is_none_or(|word| !GOES_ON.contains(&word)))
+    })
 }
 
 #[cfg(test)]
@@ -71,5 +86,10 @@ mod tests {
         assert!(cut("It is late.\n\nRegards,\nMara\nHead of Lamps\n").is_empty());
         let long = "Thanks\nMara\nPS: please call me before the driver comes, the number on the order is wrong and the right one is +49 30 555 0199\n";
         assert!(cut(long).is_empty());
+        let details = "It was lovely.\n\nThanks for the quick answer.\nMy details are these.\nPhone: 030 1234567\n\
+                       E-mail: ann@x.example\nOne thing before you bake: are there nuts in it?\n";
+        assert!(cut(details).is_empty());
+        let question = "It was lovely.\n\nThanks\nAnn\nPhone: 030 1234567\nE-mail: ann@x.example\nAre there nuts in it? My son is allergic.\n";
+        assert!(cut(question).is_empty());
     }
 }

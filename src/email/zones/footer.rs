@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::lines::Line;
 use super::markers::is_punctuation;
-use super::{ZoneKind, contact};
+use super::{ZoneKind, contact, voice};
 use crate::email::pattern::Pattern;
 
 /// The lines that mail programs add: "Sent from my phone", in its languages.
@@ -63,12 +63,28 @@ static DEVICE: LazyLock<Pattern> = LazyLock::new(|| {
 
 /// A line that names no device is a footer only when it is as short as one and no sentence.
 const MAX_NAMELESS: usize = 48;
+/// A line that names a device, but not as the sender's own, has at most this many words.
+const MAX_WORDS: usize = 8;
 
+/// Footers may go on in a sentence ("please excuse my thumbs") where they name the device as the sender's own, or a link.
+static OWN_DEVICE: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
+        r"(?xi)https?: | ^\W*(?:\w+\s){0,3}(?:from|with|on|via|using|von|vom|mit|de|depuis|desde|do|da|dal|vanaf|met|fra|från|med|z|ze|с)\s
+          (?:my|meine[mr]|mon|ma|mi|mio|mia|il\smio|meu|minha|o\smeu|mijn|min|mit|mojego|moj\w+|моего|iphone|ipad|android|outlook|yahoo)\b",
+    )
+});
+
+/// People send things too: "Sent by mail, they came smashed". What a program adds is no sentence, but for those above.
 fn is_program_footer(text: &str) -> bool {
-    let sentence = text.ends_with(['.', '!', '?']) || text.contains(", ");
-    text.len() <= MAX_FOOTER
-        && PROGRAM_FOOTER.is_match(text)
-        && (DEVICE.is_match(text) || text.len() <= MAX_NAMELESS && !sentence)
+    if text.len() > MAX_FOOTER || !PROGRAM_FOOTER.is_match(text) {
+        return false;
+    }
+    let clauses = text.contains(", ") || text.ends_with(['!', '?']);
+    if DEVICE.is_match(text) {
+        OWN_DEVICE.is_match(text) || !clauses && text.split_whitespace().count() <= MAX_WORDS
+    } else {
+        text.len() <= MAX_NAMELESS && !clauses && !text.ends_with('.')
+    }
 }
 
 /// A footer is one short line.
@@ -97,36 +113,47 @@ fn mark_elements(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
 }
 
 /// The standard delimiter `-- ` (RFC 3676, 4.3), with or without its blank. Without it people draw lines through
-/// their text with the same two dashes: the last one counts, and only where nothing is asked below it.
+/// their text with the same two dashes: the last one counts, and only where nobody speaks or asks below it.
 fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) {
     let standard = lines.iter().position(|line| line.text == "--" && line.ends_in_blank);
     let Some(at) = standard.or_else(|| lines.iter().rposition(|line| is_delimiter(line.text))) else { return };
-    let below: Vec<&Line<'_>> = lines[at + 1..].iter().filter(|line| !line.is_blank()).collect();
+    let below: Vec<usize> = (at + 1..lines.len()).filter(|&at| !lines[at].is_blank()).collect();
     let something_above = text_above || lines[..at].iter().any(|line| !line.is_blank());
-    let asks = below.iter().any(|line| line.text.ends_with(['?', '？', '؟']));
-    if something_above && below.len() <= MAX_SIGNATURE && (standard.is_some() || !asks) {
+    // A legal notice may say "please", and is known by now.
+    let own = |at: usize| kinds[at] == ZoneKind::Text && !is_program_footer(lines[at].text);
+    let speaks = below.iter().any(|&at| own(at) && is_said(lines[at].text));
+    if something_above && below.len() <= MAX_SIGNATURE && (standard.is_some() || !speaks) {
         kinds[at..].fill(ZoneKind::Signature);
     }
+}
+
+/// Whether a person says this in the mail at hand, as against what stands below each of theirs.
+fn is_said(text: &str) -> bool {
+    voice::asks(text) || voice::first_person(text)
 }
 
 fn is_delimiter(text: &str) -> bool {
     matches!(text, "--" | "—" | "– –" | "- --" | "-- --" | "**--**" | "\\--")
 }
 
-/// The footer of a mailing list: a rule, and below it the list's name and link.
+/// The footer of a mailing list: a rule, and below it the list's name and link. Below the rule of a web form somebody may ask to
+/// unsubscribe.
 fn mark_list_footer(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     let Some(rule) = lines.iter().rposition(|line| line.text.len() >= 2 && is_punctuation(line.text)) else {
         return;
     };
     let below = &lines[rule + 1..];
     let filled = below.iter().filter(|line| !line.is_blank()).count();
-    let listed = below.iter().any(|line| {
-        let lower = line.text.to_lowercase();
-        ["mailing list", "listinfo", "unsubscribe", "groups.google", "list-archive"]
-            .iter()
-            .any(|word| lower.contains(word))
-    });
-    if listed && (1..=6).contains(&filled) {
+    let says = |words: &[&str]| {
+        below.iter().any(|line| {
+            let lower = line.text.to_lowercase();
+            words.iter().any(|word| lower.contains(word))
+        })
+    };
+    let listed = says(&["mailing list", "listinfo", "unsubscribe", "groups.google", "list-archive"])
+        && says(&["http:", "https:", "www.", "mailto:", "@", "mailing list"]);
+    let speaks = below.iter().any(|line| voice::first_person(line.text));
+    if listed && !speaks && (1..=6).contains(&filled) {
         kinds[rule..].fill(ZoneKind::Signature);
     }
 }
@@ -164,6 +191,7 @@ fn mark_alone(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::split;
     use super::*;
 
     #[test]
@@ -182,6 +210,12 @@ mod tests {
             "從我的 iPhone 傳送",
             "<<sent by galaxy>>",
             "Get [Outlook for Android](https://aka.ms/ghei36)",
+            "Sent from my iPhone, please excuse my thumbs.",
+            "Sent from Yahoo Mail on Android",
+            "Sent via Samsung Mobile.",
+            "Diese Nachricht wurde von meinem Android-Mobiltelefon mit WEB.DE Mail gesendet.",
+            "Envoyé de mon iPhone.",
+            "Gesendet mit der GMX Mail App",
         ] {
             assert!(is_program_footer(text), "{text}");
         }
@@ -190,8 +224,35 @@ mod tests {
             "The parcel was sent from my old address",
             "Envoyé de Lyon lundi, toujours rien reçu.",
             "Enviado desde Madrid el lunes, todavía no ha llegado.",
+            "Sent by mail, they came smashed and mouldy and I want my money back.",
+            "Posted by Royal Mail on 3 May but the refund has not come, please send me the money.",
+            "Posted by Royal Mail on 3 May but the refund has not come",
+            "Sent with the Windows courier, it was broken.",
         ] {
             assert!(!is_program_footer(text), "{text}");
+        }
+    }
+
+    fn cut(text: &str) -> bool {
+        let lines = split(text, &[]);
+        let mut kinds = vec![ZoneKind::Text; lines.len()];
+        mark(&lines, &mut kinds, false);
+        kinds.contains(&ZoneKind::Signature)
+    }
+
+    #[test]
+    fn what_is_asked_below_a_rule_is_no_signature() {
+        assert!(cut("It is late.\n--\nAnn Poe\nHead of Lamps\n"));
+        assert!(cut(
+            "It is late.\n_____\nlamps mailing list\nhttps://x.example/listinfo/lamps\nTo unsubscribe send a mail\n"
+        ));
+        for text in [
+            "I ordered this:\n--\n2 cakes with hazelnuts\nPlease refund me, one was mouldy.\nAnn",
+            "I ordered this:\n--\n2 cakes\nI want the money back for one.\nAnn",
+            "New message from the website\n-----------\nI cannot unsubscribe: cancel my weekly bread box.",
+            "New message from the website\n-----------\nHow can one unsubscribe from the weekly box",
+        ] {
+            assert!(!cut(text), "{text}");
         }
     }
 }

@@ -156,7 +156,8 @@ impl LabelBlock {
         }
     }
 
-    /// A contact form has labelled lines too; a header block has a sender, and a date or an address.
+    /// A contact form, a booking and a bank transfer have labelled lines too; a header block that nothing announces has a sender,
+    /// and either an address in it or both a date and a subject.
     fn is_believable(&self, announced: bool) -> bool {
         let has = |field| self.fields.contains(&field);
         let addressed = self.from.as_deref().is_some_and(|from| from.contains('@'));
@@ -164,7 +165,8 @@ impl LabelBlock {
         if announced {
             return real >= 2 && (has(Field::From) || (has(Field::Subject) && has(Field::Date)));
         }
-        has(Field::From) && real >= 3 && (addressed || self.dated) && (has(Field::Subject) || has(Field::Date))
+        let titled = has(Field::Subject) && has(Field::Date) && self.dated;
+        has(Field::From) && real >= 3 && (titled || addressed && (has(Field::Subject) || has(Field::Date)))
     }
 }
 
@@ -210,6 +212,9 @@ mod tests {
     #[test]
     fn a_travel_form_is_no_header_block() {
         assert!(block("From: Berlin\nTo: Munich\nDate: tomorrow\nSeats: 2").is_none());
+        assert!(block("From: Bakery Main Street\nTo: 12 Elm Road\nDate: 12.05.2026\n\nNever mind.").is_none());
+        assert!(block("From: Ann\nTo: Bob\nDate: 12.05.2026\nSubject: the cake").is_some());
+        assert!(block("From: Ann <ann@x.example>\nTo: Bob\nDate: Monday").is_some());
         assert!(block("To: whom it may concern\nplease help").is_none());
     }
 }

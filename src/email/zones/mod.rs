@@ -14,6 +14,7 @@ mod notice;
 mod reply_header;
 mod scan;
 mod subject;
+mod voice;
 mod words;
 
 use std::ops::Range;

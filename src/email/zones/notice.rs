@@ -2,17 +2,15 @@
 
 use std::sync::LazyLock;
 
-use super::ZoneKind;
 use super::lines::Line;
+use super::{ZoneKind, voice};
 use crate::email::pattern::Pattern;
 
 /// How a legal notice starts.
 static NOTICE_START: LazyLock<Pattern> = LazyLock::new(|| {
     Pattern::new(
         r"(?xi)^[\s*_\[(=-]*(?:
-            (?:confidentiality|legal|privacy|disclaimer|privileged)(?:\s(?:notice|note|disclaimer|statement|warning))?\s?[:.–-]
-          | (?:e-?mail\s)?(?:confidentiality|legal)\s(?:notice|disclaimer|note)
-          | (?:this|the\scontents?\sof\sthis)\s(?:e-?mail|electronic\smail|message|communication|transmission|document)\b
+            (?:this|the\scontents?\sof\sthis)\s(?:e-?mail|electronic\smail|message|communication|transmission|document)\b
                 [^.]{0,90}(?:confidential|privileged|intended\s(?:only|solely|for\sthe))
           | this\s(?:e-?mail|message|communication)(?:\s\w+){0,3}\s(?:and|with)\s(?:any|its|all)\s(?:files|attachments?)\b
                 [^.]{0,90}(?:confidential|privileged|intended|transmitted|virus)
@@ -24,13 +22,9 @@ static NOTICE_START: LazyLock<Pattern> = LazyLock::new(|| {
           | if\syou\s(?:have\s)?receiv(?:e|ed)\sthis\s(?:e-?mail|message|communication|transmission)\s(?:in\serror|by\smistake|erroneously)
           | [^.]{0,30}(?:consider|think\sof)\sthe\senvironment\sbefore
           | (?:diese|der\sinhalt\sdieser|die\sinformationen\sin\sdieser)\s(?:e-?mail|nachricht|mail)\b[^.]{0,90}(?:vertraulich|ausschließlich\sfür|nur\sfür\sde[nr]|adressaten|rechtlich\sgeschützt)
-          | (?:vertraulichkeitshinweis|haftungsausschluss|rechtlicher\shinweis)
           | (?:ce|le\sprésent|le\scontenu\sde\sce)\s(?:message|courriel|mail|e-?mail)\b[^.]{0,90}(?:confidentiel|destinataire|usage\sexclusif|exclusivement|à\sl['’]intention\sexclusive)
-          | (?:avis|clause)\sde\sconfidentialité
           | este\s(?:mensaje|correo|e-?mail|mail)\b[^.]{0,90}(?:confidencial|destinatari|privilegiad|exclusivamente)
-          | aviso\s(?:legal|de\sconfidencialidad)
           | (?:il\spresente\smessaggio|questo\smessaggio|questa\se-?mail|le\sinformazioni\scontenute)\b[^.]{0,90}(?:riservat|confidenzial|destinatari|esclusiv)
-          | avviso\sdi\sriservatezza
           | (?:esta\smensagem|este\se-?mail|a\sinformação\scontida)\b[^.]{0,90}(?:confidencia|destinatári|privilegiad|exclusiv)
           | (?:dit\se-?mail\w*|dit\sbericht|deze\se-?mail|de\sinformatie\s\w+)\b[^.]{0,90}(?:vertrouwelijk|uitsluitend|geadresseerde)
           | denne\s(?:e-?mail|e-?post|mail|meddelelse|melding)\b[^.]{0,90}(?:fortrolig|konfidensiel|kun\s(?:beregnet|bestemt)|udelukkende|utelukkende)
@@ -47,13 +41,39 @@ static NOTICE_START: LazyLock<Pattern> = LazyLock::new(|| {
     )
 });
 
+/// The heading of a legal notice. People write "Legal notice:" over a threat and "Privacy:" over a request, so it needs
+/// [`LEGAL`] below it.
+static HEADING: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
+        r"(?xi)^[\s*_\[(=-]*(?:
+            (?:confidentiality|legal|privacy|disclaimer|privileged)(?:\s(?:notice|note|disclaimer|statement|warning))?\s?(?:[:.–-]|$)
+          | (?:e-?mail\s)?(?:confidentiality|legal)\s(?:notice|disclaimer|note)
+          | (?:vertraulichkeitshinweis|haftungsausschluss|rechtlicher\shinweis)
+          | (?:avis|clause)\sde\sconfidentialité
+          | aviso\s(?:legal|de\sconfidencialidad)
+          | avviso\sdi\sriservatezza
+        )",
+    )
+});
+
+/// What legal notices are about: who may read the mail, and who answers for it.
+static LEGAL: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
+        r"(?xi)\b(?:confidential|privileged|recipients?\b|addressees?\b|intended\s(?:only|solely|for)|unauthori[sz]ed|disclos|liab(?:le|ility)|virus
+          | (?:opinions|views)\b[^.]{0,40}\b(?:author|sender|company|expressed)
+          | vertraulich|empfänger|adressat|haftung|haften|unbefugt|destinat|confidenti|confidenci|confidenzial|riservat|responsab
+          | vertrouwelijk|geadresseerd|aansprakelijk|fortrolig|konfidens|luottamuksel|poufn|důvěrn|конфиденциальн|gizli)",
+    )
+});
+
 /// A warning that a mail gateway puts on top.
 static BANNER: LazyLock<Pattern> = LazyLock::new(|| {
     Pattern::new(
         r"(?xi)
-        (?:this|the)\s(?:e-?mail|message|sender)\s[^.]{0,20}?(?:originated|came|comes|sent|received|is|was)\s
+        ^\W*(?:\p{L}+\W+){0,3}(?:this|the)\s(?:e-?mail|message|sender)\s[^.]{0,20}?
+            (?:originated|came|comes|sent|received|is|was)\s
             (?:(?:sent|received|coming)\s)?(?:from|by)\s(?:an?\s|the\s|someone\s)?(?:outside|external|untrusted|unknown)
-        | (?:this|the)\s(?:e-?mail|message)\s(?:originated|came|comes)\s(?:from\s)?outside
+        | ^\W*(?:\p{L}+\W+){0,3}(?:this|the)\s(?:e-?mail|message)\s(?:originated|came|comes)\s(?:from\s)?outside
         | (?:caution|warning|attention|external)\W+[^.]{0,40}(?:external|outside)\s(?:of\s)?(?:the\s|your\s|our\s)?
             (?:e-?mail|sender|message|source|organi[sz]ation|company|network|domain)
         | ^\W*(?:external\s(?:e-?mail|sender|message)|\[\s?(?:external|externe?|ext)\s?\]|\*+\s?externe?\s?\*+)\W*$
@@ -109,7 +129,9 @@ fn mark_banner(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
             continue;
         }
         seen += line.text.len();
-        in_banner = BANNER.is_match(line.text) || in_banner && ADVICE.is_match(line.text);
+        // Where lines are not wrapped, one holds a whole paragraph.
+        let warns = BANNER.is_match(line.text) || in_banner && ADVICE.is_match(line.text);
+        in_banner = warns && !voice::first_person(line.text);
         if seen > MAX_BANNER || !in_banner {
             break;
         }
@@ -139,17 +161,27 @@ fn is_notice(paragraph: &[Line<'_>]) -> bool {
     let text = paragraph.iter().take(6).map(|line| line.text).collect::<Vec<_>>().join(" ");
     let length: usize = paragraph.iter().map(|line| line.text.len()).sum();
     let head = &text[..text.floor_char_boundary(400)];
-    length >= MIN_NOTICE && (NOTICE_START.is_match(head) || stands_twice(&REGISTER, head))
+    let headed = HEADING.find(head).is_some_and(|heading| LEGAL.is_match(&text[heading.end..]));
+    // An order for an invoice names a firm's numbers as well, but says what to do with them.
+    let registered = stands_twice(&REGISTER, head) && !voice::asks(&text) && !speaks_for_us(&text);
+    length >= MIN_NOTICE && (NOTICE_START.is_match(head) || headed || registered)
+}
+
+fn speaks_for_us(text: &str) -> bool {
+    static US: LazyLock<Pattern> = LazyLock::new(|| {
+        Pattern::new(r"(?i)\b(?:we|us|our|wir|uns(?:er\w*)?|nous|notre|nos|nuestr[oa]s?|nostr[oaei]|wij|ons|onze)\b")
+    });
+    voice::first_person(text) || US.is_match(text)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::split;
     use super::*;
 
     #[test]
     fn notices_and_requests_are_told_apart() {
         for text in [
-            "CONFIDENTIALITY NOTICE: The contents of this e-mail are confidential.",
             "This e-mail and any attachments are confidential and intended solely for the addressee.",
             "Diese E-Mail enthält vertrauliche Informationen und ist nur für den Adressaten bestimmt.",
         ] {
@@ -170,9 +202,53 @@ mod tests {
         }
     }
 
+    fn cut(paragraph: &str) -> bool {
+        let text = format!("Hello,\n\n{paragraph}\n\nAnn");
+        let lines = split(&text, &[]);
+        let mut kinds = vec![ZoneKind::Text; lines.len()];
+        mark(&lines, &mut kinds);
+        kinds.contains(&ZoneKind::Disclaimer)
+    }
+
+    #[test]
+    fn a_heading_or_a_number_alone_makes_no_notice() {
+        for notice in [
+            "CONFIDENTIALITY NOTICE: The contents of this e-mail are confidential.",
+            "Legal notice\nThe sender accepts no liability for damage by viruses.",
+            "Haftungsausschluss: Der Inhalt ist nur für den Empfänger bestimmt.",
+            "Acme Ltd is registered in England and Wales. Company number 01234567. VAT number GB123456789.",
+        ] {
+            assert!(cut(notice), "{notice}");
+        }
+        for request in [
+            "Legal notice: one of your cakes sent my son to hospital because of the nuts in it, tell me what was in it.",
+            "Privacy: please delete all the data that you hold about me, and say when it is done.",
+            "Disclaimer: I am no baker, but the sponge was raw in the middle and I want my money back.",
+            "Please correct this invoice: our VAT number is GB123456789 and our company number is 01234567.",
+            "The invoice is wrong. The VAT number is GB123456789 and the company number is 01234567, can it be sent again?",
+        ] {
+            assert!(!cut(request), "{request}");
+        }
+    }
+
     #[test]
     fn banners_are_told_from_words_about_mail() {
         assert!(BANNER.is_match("CAUTION: This email originated from outside of the organization."));
         assert!(!BANNER.is_match("This message is sent from the outskirts."));
+        let cut = |text: &str| {
+            let lines = split(text, &[]);
+            let mut kinds = vec![ZoneKind::Text; lines.len()];
+            mark(&lines, &mut kinds);
+            kinds.contains(&ZoneKind::Banner)
+        };
+        assert!(cut("This message was sent from outside the company. Be careful with links.\n\nMy cake is late."));
+        assert!(cut("[EXTERNAL EMAIL] This email originated from an external source.\n\nMy cake is late."));
+        for text in [
+            "The message was sent by an external courier firm, and the cake it was about came smashed: please refund me the 40 euro.",
+            "The email came from an unknown sender in your name and wants my card number. Is it yours?",
+            "I was told that the message came from outside your shop.",
+        ] {
+            assert!(!cut(text), "{text}");
+        }
     }
 }
