@@ -438,16 +438,33 @@ impl RoutingService {
         Ok(Answered { inference, sums, added })
     }
 
+    /// One mail as the router would read it; the network is not asked.
+    ///
+    /// # Errors
+    /// [`RoutingError::Panicked`] where reading it went wrong.
+    pub async fn read(self: &Arc<Self>, mail: Mail) -> Result<CleanEmail, RoutingError> {
+        self.in_turn(mail, |this, mail| mail.content.clean(&this.config.email)).await
+    }
+
     pub(super) async fn prepare(self: &Arc<Self>, mail: Mail) -> Result<Prepared, RoutingError> {
+        self.in_turn(mail, Self::prepare_now).await
+    }
+
+    /// Reads a mail by `read`: a small one at once, a large one on a thread of its own, when it has a place there.
+    async fn in_turn<T: Send + 'static>(
+        self: &Arc<Self>,
+        mail: Mail,
+        read: impl FnOnce(&Self, &Mail) -> T + Send + 'static,
+    ) -> Result<T, RoutingError> {
         if mail.content.bytes() <= INLINE_BYTES {
-            return Ok(self.prepare_now(&mail));
+            return Ok(read(self, &mail));
         }
         let place = Arc::clone(&self.reading).acquire_owned().await.expect("the semaphore is never closed");
         let this = Arc::clone(self);
         let read = move || {
             // Held by the thread, since it reads on though the caller leaves.
             let _place = place;
-            this.prepare_now(&mail)
+            read(&this, &mail)
         };
         tokio::task::spawn_blocking(read).await.map_err(|_| RoutingError::Panicked)
     }
@@ -494,4 +511,31 @@ fn new_id() -> String {
     });
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("mail-{:016x}-{:x}", *START, COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::artifact::load_router;
+
+    fn mail(bytes: usize) -> Mail {
+        let fields = MailFields { text: Some("Where is it?\n".repeat(bytes / 13 + 1)), ..MailFields::default() };
+        Mail { id: None, content: MailContent::Fields(fields) }
+    }
+
+    #[tokio::test]
+    async fn a_large_mail_waits_for_its_turn_whatever_it_is_read_for() {
+        let crumb = concat!(env!("CARGO_MANIFEST_DIR"), "/models/crumb");
+        let router = load_router(crumb.as_ref(), candle_core::DType::F32, &Device::Cpu).unwrap();
+        let service = RoutingService::start(router, RoutingConfig::default()).unwrap();
+        let places = Arc::clone(&service.reading).acquire_many_owned(LARGE_AT_A_TIME as u32).await.unwrap();
+        let a_while = Duration::from_millis(200);
+        assert!(timeout(a_while, service.read(mail(INLINE_BYTES))).await.is_err());
+        assert!(timeout(a_while, service.prepare(mail(INLINE_BYTES))).await.is_err());
+        assert_eq!(service.read(mail(0)).await.unwrap().body.posted(), "Where is it?\n");
+        drop(places);
+        assert!(service.read(mail(INLINE_BYTES)).await.unwrap().body.posted().len() > INLINE_BYTES);
+    }
 }
