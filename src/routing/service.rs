@@ -259,9 +259,7 @@ impl RoutingService {
             Some(beside) => beside.decide(self, mail, caller).await?,
             None => self.decide(mail, caller).await?,
         };
-        if let Some(observer) = self.decisions.get() {
-            observer(&decision);
-        }
+        self.tell(&decision);
         Ok(decision)
     }
 
@@ -281,18 +279,23 @@ impl RoutingService {
     /// # Errors
     /// As [`RoutingService::route_for`].
     pub async fn decide(self: &Arc<Self>, mail: Mail, caller: Caller) -> Result<Decision, RoutingError> {
-        let id = mail.id.clone().unwrap_or_else(new_id);
+        let id = id_of(&mail);
         let prepared = self.prepare(mail).await?;
         let inference = if policy::readable(&prepared.encoded) {
             Some(self.infer(&prepared, KeepMaps::None, caller).await?.inference)
         } else {
             None
         };
-        let logits = inference.as_ref().map(|inference| inference.logits.as_slice());
+        Ok(self.judge(id, prepared, inference.as_ref()))
+    }
+
+    /// The decision on a mail that was read, and shown to the network where there was something to read.
+    pub(super) fn judge(&self, id: String, prepared: Prepared, inference: Option<&Inference>) -> Decision {
+        let logits = inference.map(|inference| inference.logits.as_slice());
         let Prepared { email, encoded, .. } = &prepared;
         let verdict = policy::decide(&self.info, &self.config.policy, email, encoded, logits);
         let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        Ok(Decision {
+        Decision {
             id,
             decision: verdict.outcome,
             queue: verdict.queue,
@@ -305,12 +308,19 @@ impl RoutingService {
             timing_us: Timing {
                 parse: micros(prepared.parse),
                 tokenize: micros(prepared.tokenize),
-                queue: micros(inference.as_ref().map_or(Duration::ZERO, |inference| inference.waited)),
-                model: micros(inference.as_ref().map_or(Duration::ZERO, |inference| inference.ran)),
+                queue: micros(inference.map_or(Duration::ZERO, |inference| inference.waited)),
+                model: micros(inference.map_or(Duration::ZERO, |inference| inference.ran)),
                 total: micros(prepared.started.elapsed()),
             },
             model: prepared.model,
-        })
+        }
+    }
+
+    /// Tells whoever counts decisions of one that a caller gets.
+    pub(super) fn tell(&self, decision: &Decision) {
+        if let Some(observer) = self.decisions.get() {
+            observer(decision);
+        }
     }
 
     /// Attention maps of one mail, for a caller.
@@ -502,6 +512,11 @@ pub(super) fn finite(logits: Vec<f32>) -> Result<Vec<f32>, RoutingError> {
         return Ok(logits);
     }
     Err(InferenceError::Model(Arc::new(ModelError::NotFinite)).into())
+}
+
+/// The caller's id of a mail, or a new one.
+pub(super) fn id_of(mail: &Mail) -> String {
+    mail.id.clone().unwrap_or_else(new_id)
 }
 
 /// An id that no other mail of this host has: the start of the process in nanoseconds and a count.
