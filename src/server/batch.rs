@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -19,6 +19,7 @@ use super::deadline::TIMEOUT;
 use super::extract::{
     Asked, Item, MediaType, ROUTER, decode_json, mail_of_object, parse_json, parse_json_by, query, read_body,
 };
+use super::idempotency::Passing;
 use super::problem::Problem;
 use super::spans;
 use super::state::Handle;
@@ -45,6 +46,13 @@ pub(super) struct Outcome {
     problem: Option<Problem>,
 }
 
+impl Outcome {
+    /// Whether the same mail may fare better when it is sent again: too much was asked for, or the fault is ours.
+    fn passes(&self) -> bool {
+        self.status == 429 || self.status >= 500
+    }
+}
+
 pub(super) async fn route_batch(
     State(server): State<Handle>,
     asker: Asker,
@@ -67,11 +75,12 @@ pub(super) async fn route_batch(
         _ => return Err(media_type.refuse(&[JSON, NDJSON])),
     };
     let outcomes = run(&asked.or_named(&server, router)?, mails, &asker).await;
+    let passing = outcomes.iter().any(Outcome::passes).then_some(Extension(Passing));
     if lines {
-        return Ok(([(header::CONTENT_TYPE, NDJSON)], ndjson(&outcomes)).into_response());
+        return Ok((passing, [(header::CONTENT_TYPE, NDJSON)], ndjson(&outcomes)).into_response());
     }
     let failed = outcomes.iter().filter(|outcome| outcome.problem.is_some()).count();
-    Ok(Json(serde_json::json!({"results": outcomes, "failed": failed})).into_response())
+    Ok((passing, Json(serde_json::json!({"results": outcomes, "failed": failed}))).into_response())
 }
 
 async fn run(service: &Arc<RoutingService>, mails: Vec<Result<Mail, Problem>>, asker: &Asker) -> Vec<Outcome> {
