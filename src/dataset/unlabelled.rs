@@ -4,9 +4,9 @@
 //! unreadable (no text column, no such file) ends the reading.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -60,7 +60,7 @@ pub fn each_unlabelled(path: &Path, options: &ReadOptions, take: &mut TakeMail<'
     let mut source = Source { options: &options, take };
     let error = DatasetError::read(path);
     let read = if std::fs::metadata(path).map_err(&error)?.is_dir() {
-        source.folder(path, 0)
+        source.folder(path, &mut Vec::new())
     } else if has_extension(path, "eml") && options.format.is_none() {
         source.document(path)
     } else {
@@ -102,11 +102,17 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Files in the order of their names, then the folders. Other files than mail are passed over.
-    fn folder(&mut self, path: &Path, depth: usize) -> Result<(), Stop> {
+    /// Files in the order of their names, then the folders. Other files than mail are passed over, and so is a link to one of the
+    /// folders `above`, whose mail would come again and again.
+    fn folder(&mut self, path: &Path, above: &mut Vec<PathBuf>) -> Result<(), Stop> {
+        // A folder that has no such path cannot be listed either.
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if above.contains(&real) {
+            return Ok(());
+        }
         let listing = match Listing::of(path) {
             Ok(listing) => listing,
-            Err(error) if depth == 0 => return Err(error.into()),
+            Err(error) if above.is_empty() => return Err(error.into()),
             Err(error) => return self.hand(Place::file(path), Err(error)),
         };
         for file in listing.files {
@@ -120,10 +126,19 @@ impl Source<'_, '_> {
                     }
                     Err(error) => self.hand(Place::file(&file), Err(error))?,
                 }
+            } else if let Err(error) = std::fs::metadata(&file)
+                && error.kind() != ErrorKind::NotFound
+            {
+                // It may be a folder of mail that this user must not see.
+                self.hand(Place::file(&file), Err(DatasetError::read(&file)(error)))?;
             }
         }
-        for folder in listing.folders.into_iter().filter(|_| depth < MAX_DEPTH) {
-            self.folder(&folder, depth + 1)?;
+        if above.len() < MAX_DEPTH {
+            above.push(real);
+            for folder in listing.folders {
+                self.folder(&folder, above)?;
+            }
+            above.pop();
         }
         Ok(())
     }
@@ -334,6 +349,31 @@ mod tests {
         assert!(read[1].starts_with("a/two.mbox line 1: raw") && read[2].starts_with("a/two.mbox line 6: raw"));
         assert!(read[3].starts_with("a/wrong.mbox: ") && read[3].contains("`From `"), "{read:?}");
         assert!(read[4].starts_with("a/deep/c.eml"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nowhere_costs_no_other_mail_and_one_to_a_folder_above_is_not_followed() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("inbox/old")).unwrap();
+        for (number, name) in ["inbox/a.eml", "inbox/c.eml", "inbox/old/d.eml"].into_iter().enumerate() {
+            std::fs::write(at(name), format!("Subject: {number}\n\nbody")).unwrap();
+        }
+        symlink(at("gone.eml"), at("inbox/b.eml")).unwrap();
+        symlink(at("gone"), at("inbox/e")).unwrap();
+        symlink(".", at("inbox/again")).unwrap();
+        symlink("../..", at("inbox/old/top")).unwrap();
+        // The same folder by another way is no loop.
+        symlink("inbox/old", at("old")).unwrap();
+        // A link to itself nobody can look at, whoever asks.
+        symlink(at("loop"), at("loop")).unwrap();
+        let read = read(folder.path(), &ReadOptions::default());
+        let starts = ["loop: cannot read", "inbox/a.eml: raw", "inbox/b.eml: cannot read", "inbox/c.eml: raw"];
+        let starts = starts.into_iter().chain(["inbox/old/d.eml: raw", "old/d.eml: raw"]);
+        assert!(read.iter().map(String::as_str).zip(starts).all(|(row, start)| row.starts_with(start)), "{read:?}");
+        assert_eq!(read.len(), 6, "{read:?}");
     }
 
     #[test]
