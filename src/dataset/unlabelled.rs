@@ -26,6 +26,8 @@ pub struct Unlabelled {
     pub id: Option<String>,
     /// The mail.
     pub content: UnlabelledContent,
+    /// Whether the mail was longer than the 32 MiB that are read of one; the content ends there.
+    pub cut: bool,
 }
 
 /// A raw message, or fields.
@@ -152,10 +154,12 @@ impl Source<'_, '_> {
     }
 
     fn document(&mut self, file: &Path) -> Result<(), Stop> {
-        let record = folders::document(file, &mut Collector::new(self.options));
+        let mut collector = Collector::new(self.options);
+        let record = folders::document(file, &mut collector);
+        let cut = collector.has_cut();
         let mail = record.map(|record| match record.raw {
-            Some(raw) => Unlabelled { id: record.id, content: UnlabelledContent::Raw(raw) },
-            None => Unlabelled { id: None, content: fields(String::new(), record.text, None) },
+            Some(raw) => Unlabelled { id: record.id, content: UnlabelledContent::Raw(raw), cut },
+            None => Unlabelled { id: None, content: fields(String::new(), record.text, None), cut },
         });
         self.hand(Place::file(file), mail)
     }
@@ -177,7 +181,8 @@ impl Source<'_, '_> {
         let header = self.options.columns.id.clone();
         mbox::split(reader, path, &mut |message| {
             let id = header.as_ref().and_then(|name| mbox::header(&message.bytes, name));
-            self.hand(message.place, Ok(Unlabelled { id, content: UnlabelledContent::Raw(message.bytes) }))
+            let mbox::Message { place, bytes, cut } = message;
+            self.hand(place, Ok(Unlabelled { id, content: UnlabelledContent::Raw(bytes), cut }))
         })
     }
 
@@ -233,7 +238,7 @@ impl Source<'_, '_> {
         let optional = |at: Option<usize>| at.map_or(Ok(None), cell);
         let subject = optional(columns.subject)?.unwrap_or_default();
         let content = fields(subject, joined(body), optional(columns.html)?);
-        Ok(Unlabelled { id: optional(columns.id)?, content })
+        Ok(Unlabelled { id: optional(columns.id)?, content, cut: false })
     }
 
     fn table(&mut self, reader: &mut dyn BufRead, path: &Path, separator: Option<u8>) -> Result<(), Stop> {
@@ -268,7 +273,7 @@ impl Source<'_, '_> {
             let body = columns.body.iter().filter_map(|&at| cell(at)).collect();
             let subject = columns.subject.and_then(cell).unwrap_or_default();
             let content = fields(subject, joined(body), columns.html.and_then(cell));
-            self.hand(place, Ok(Unlabelled { id: columns.id.and_then(cell), content }))?;
+            self.hand(place, Ok(Unlabelled { id: columns.id.and_then(cell), content, cut: false }))?;
         }
     }
 
@@ -306,6 +311,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::MAX_RECORD_BYTES;
 
     fn read(path: &Path, options: &ReadOptions) -> Vec<String> {
         let mut all = Vec::new();
@@ -374,6 +380,34 @@ mod tests {
         let starts = starts.into_iter().chain(["inbox/old/d.eml: raw", "old/d.eml: raw"]);
         assert!(read.iter().map(String::as_str).zip(starts).all(|(row, start)| row.starts_with(start)), "{read:?}");
         assert_eq!(read.len(), 6, "{read:?}");
+    }
+
+    /// Of each mail whether it was cut, and how it begins.
+    fn cuts(path: &Path) -> Vec<(bool, String)> {
+        let mut all = Vec::new();
+        each_unlabelled(path, &ReadOptions::default(), &mut |_, mail| {
+            let Unlabelled { content: UnlabelledContent::Raw(raw), cut, .. } = mail.unwrap() else { panic!() };
+            all.push((cut, String::from_utf8_lossy(&raw).chars().take(10).collect()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        all
+    }
+
+    #[test]
+    fn a_mail_that_is_too_long_is_read_up_to_there_says_so_and_costs_no_other() {
+        let long = "x".repeat(MAX_RECORD_BYTES + 100);
+        let mail = |number: usize, body: &str| format!("From a\nSubject: {number}\n\n{body}\n\n");
+        // In one line, and in many.
+        let lines = long.as_bytes().chunks(1000).map(|line| String::from_utf8_lossy(line) + "\n").collect::<String>();
+        let mbox = [mail(1, "a"), mail(2, &long), mail(3, "c"), mail(4, &lines), mail(5, "e")].concat();
+        let expected = [(1, false), (2, true), (3, false), (4, true), (5, false)];
+        let expected = expected.map(|(number, cut)| (cut, format!("Subject: {number}")));
+        let (folder, path) = file("mail.mbox", &mbox);
+        assert_eq!(cuts(&path), expected);
+        assert_eq!(cuts(folder.path()), expected);
+        let (_folder, path) = file("mail.eml", &format!("Subject: 1\n\n{long}"));
+        assert_eq!(cuts(&path), [(true, "Subject: 1".to_owned())]);
     }
 
     #[test]
