@@ -110,8 +110,8 @@ fn to_stderr() -> io::Result<&'static LogLines> {
 /// Longest that the end of the process waits for whoever reads the log.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Waits until what was logged is written, for a second at most: for whoever ends the process. `false` where the reader of the
-/// log takes no more, so that writing to standard error would block.
+/// Waits until what was logged is written, for a second at most: for whoever ends the process. `false` where the reader
+/// of the log takes no more, so that writing to standard error would block.
 pub fn flush() -> bool {
     LINES.get().is_none_or(|lines| lines.flush(LAST_LINES))
 }

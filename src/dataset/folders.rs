@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::collector::{Collector, Record};
 use super::{DatasetError, FIRST_BYTES, MAX_RECORD_BYTES, Note, Place, mbox};
 
-/// What stands in a folder, by name; hidden files and folders are passed over. What cannot be looked at, such as a link to
-/// nowhere, counts as a file: opening it says why, and costs no other mail.
+/// What stands in a folder, by name; hidden files and folders are passed over. What cannot be looked at, such as a link
+/// to nowhere, counts as a file: opening it says why, and costs no other mail.
 pub(super) struct Listing {
     pub(super) folders: Vec<PathBuf>,
     pub(super) files: Vec<PathBuf>,

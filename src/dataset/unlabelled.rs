@@ -104,8 +104,8 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Files in the order of their names, then the folders. Other files than mail are passed over, and so is a link to one of the
-    /// folders `above`, whose mail would come again and again.
+    /// Files in the order of their names, then the folders. Other files than mail are passed over, and so is a link to
+    /// one of the folders `above`, whose mail would come again and again.
     fn folder(&mut self, path: &Path, above: &mut Vec<PathBuf>) -> Result<(), Stop> {
         // A folder that has no such path cannot be listed either.
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -52,8 +52,8 @@ impl Scores {
 }
 
 impl RoutingService {
-    /// Scores every queue for one mail of a caller, read and cleaned as for a decision. It is decided on as well, and whoever
-    /// counts decisions is told: the mail counts whichever way it is asked about.
+    /// Scores every queue for one mail of a caller, read and cleaned as for a decision. It is decided on as well, and
+    /// whoever counts decisions is told: the mail counts whichever way it is asked about.
     ///
     /// # Errors
     /// [`RoutingError::NothingToRead`] for a mail without text, otherwise as [`RoutingService::route_for`].

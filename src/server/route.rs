@@ -72,7 +72,7 @@ pub(super) fn wants_brief(uri: &Uri) -> Result<bool, Problem> {
     }
 }
 
-/// The explanation in short, or why there is none: a decision is never withheld because it could not be explained.
+/// The explanation in short, or why there is none: no decision is withheld because it could not be explained.
 fn brief(explained: Result<Explanation, RoutingError>) -> Result<Value, &'static str> {
     Err(match explained {
         Ok(explanation) => return Ok(explanation.brief()),

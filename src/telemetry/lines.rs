@@ -1,5 +1,5 @@
-//! Log lines on their way out. A thread of its own writes them: a pipe whose reader stalls blocks whoever writes to it, and that
-//! must be nobody who answers requests.
+//! Log lines on their way out. A thread of its own writes them: a pipe whose reader stalls blocks whoever writes to it,
+//! and that must be nobody who answers requests.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! `Idempotency-Key`: a request that is sent again gets the answer that it got, and is not done again.
 //!
-//! A key counts for its client and endpoint. As in the IETF's draft, the same key with another body is refused (422), and a key whose
-//! request is still being answered too (409). Only answers of status 200 are kept, and of these none in which something was refused for
-//! the moment ([`Passing`]); after an error the key is free, so that sending again tries again. How long and how many answers are kept
-//! is bounded (`[server] idempotency_*`); they live in this process's memory.
+//! A key counts for its client and endpoint. As in the IETF's draft, the same key with another body is refused (422),
+//! and a key whose request is still being answered too (409). Only answers of status 200 are kept, and of these none in
+//! which something was refused for the moment ([`Passing`]); after an error the key is free, so that sending again tries
+//! again. How long and how many answers are kept is bounded (`[server] idempotency_*`); they live in this process's memory.
 
 mod store;
 
