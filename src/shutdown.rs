@@ -7,6 +7,7 @@ pub async fn signal() {
     tracing::info!(signal = name, "told to stop");
     tokio::spawn(async {
         next_signal().await;
+        crate::telemetry::flush();
         // 128 + SIGINT, as shells report it.
         std::process::exit(130);
     });

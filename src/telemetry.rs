@@ -1,18 +1,21 @@
 //! Logs: to standard error, for people on a terminal, as JSON lines elsewhere. Mail text and addresses never stand in
 //! them above `debug`.
 //!
-//! A line that cannot be written (a full disk, a reader that has gone) is lost and counted in `postroom_log_lines_lost_total`;
-//! the service goes on.
+//! A line that cannot be written (a full disk, a reader that has gone or does not keep up) is lost and counted in
+//! `postroom_log_lines_lost_total`; the service goes on.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+mod lines;
+
+use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use self::lines::LogLines;
 use crate::otlp::OtlpConfig;
-use crate::server::count_lost_log_line;
 
 /// Settings of the log and of traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +60,9 @@ pub enum TelemetryError {
         #[source]
         source: tracing_subscriber::filter::ParseError,
     },
+    /// The system gives no thread.
+    #[error("the thread that writes the log cannot be started")]
+    Thread(#[from] io::Error),
     /// Something else has set up logging already.
     #[error("logging was set up twice")]
     Twice(#[from] tracing_subscriber::util::TryInitError),
@@ -68,10 +74,10 @@ pub enum TelemetryError {
 /// [`TelemetryError`].
 pub fn init(config: &TelemetryConfig) -> Result<(), TelemetryError> {
     let filter = filter(&config.log)?;
-    let terminal = std::io::stderr().is_terminal();
+    let terminal = io::stderr().is_terminal();
+    let out = to_stderr()?;
     // What the subscriber cannot write it would print to standard error, and panic where that is what is full.
-    let lines =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(LogLines::stderr).log_internal_errors(false);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || out).log_internal_errors(false);
     match config.format {
         LogFormat::Json => lines.json().flatten_event(true).finish().try_init()?,
         LogFormat::Auto if !terminal => lines.json().flatten_event(true).finish().try_init()?,
@@ -88,35 +94,26 @@ pub(crate) fn filter(text: &str) -> Result<EnvFilter, TelemetryError> {
         .map_err(|source| TelemetryError::Filter { text: text.to_owned(), source })
 }
 
-/// Where log lines go. Each comes as one write.
-struct LogLines<W> {
-    out: W,
-    torn: &'static AtomicBool,
+/// Lines of the log that [`init`] started.
+static LINES: OnceLock<LogLines> = OnceLock::new();
+
+/// The lines to standard error, whose thread is started once.
+fn to_stderr() -> io::Result<&'static LogLines> {
+    if let Some(lines) = LINES.get() {
+        return Ok(lines);
+    }
+    let lines = LogLines::to(io::stderr())?;
+    // Where another one was faster, this thread has no work and ends.
+    Ok(LINES.get_or_init(|| lines))
 }
 
-impl LogLines<io::Stderr> {
-    fn stderr() -> Self {
-        static TORN: AtomicBool = AtomicBool::new(false);
-        Self { out: io::stderr(), torn: &TORN }
-    }
-}
+/// Longest that the end of the process waits for whoever reads the log.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
-impl<W: Write> Write for LogLines<W> {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.write_all(line).map(|()| line.len())
-    }
-
-    fn write_all(&mut self, line: &[u8]) -> io::Result<()> {
-        // Half a line may stand there: what comes after it must not be joined to it.
-        let begun = if self.torn.load(Ordering::Relaxed) { self.out.write_all(b"\n") } else { Ok(()) };
-        let written = begun.and_then(|()| self.out.write_all(line));
-        self.torn.store(written.is_err(), Ordering::Relaxed);
-        written.inspect_err(|_| count_lost_log_line())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
+/// Waits until what was logged is written, for a second at most: for whoever ends the process. `false` where the reader
+/// of the log takes no more, so that writing to standard error would block.
+pub fn flush() -> bool {
+    LINES.get().is_none_or(|lines| lines.flush(LAST_LINES))
 }
 
 /// A panic becomes one log line with its place. Its message may quote the text that it happened on, so that stands at
@@ -127,6 +124,10 @@ fn log_panics() {
         let thread = std::thread::current();
         tracing::error!(place, thread = thread.name(), "a thread panicked");
         tracing::debug!(message = panic.payload_as_str(), "what the panic said");
+        if thread.name() == Some("main") {
+            // The process ends.
+            flush();
+        }
     }));
 }
 
@@ -140,43 +141,6 @@ mod tests {
     fn a_filter_that_means_nothing_is_refused() {
         assert!(filter("info,postroom::server=debug").is_ok());
         assert!(filter("postroom=loud").is_err());
-    }
-
-    /// A disk with room for so many more bytes.
-    struct Disk {
-        room: usize,
-        kept: Vec<u8>,
-    }
-
-    impl Write for &mut Disk {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if self.room == 0 {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            let fits = bytes.len().min(self.room);
-            self.room -= fits;
-            self.kept.extend_from_slice(&bytes[..fits]);
-            Ok(fits)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_full_disk_costs_log_lines_and_the_next_one_stands_by_itself() {
-        static TORN: AtomicBool = AtomicBool::new(false);
-        let mut disk = Disk { room: 9, kept: Vec::new() };
-        let mut log = |line: &str, room| {
-            disk.room += room;
-            LogLines { out: &mut disk, torn: &TORN }.write_all(line.as_bytes()).is_ok()
-        };
-        assert_eq!(
-            [log("first\n", 0), log("second\n", 0), log("third\n", 0), log("fourth\n", 100), log("fifth\n", 0)],
-            [true, false, false, true, true]
-        );
-        assert_eq!(String::from_utf8_lossy(&disk.kept), "first\nsec\nfourth\nfifth\n");
     }
 
     #[test]

@@ -17,13 +17,14 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// Modules of one floor that may use another of the same floor.
-const BESIDE: [(&str, &str); 7] = [
+const BESIDE: [(&str, &str); 8] = [
     ("artifact", "collate"),
     ("artifact", "lexical"),
     ("cli", "config"),
     ("cli", "telemetry"),
     ("cli", "shutdown"),
     ("config", "telemetry"),
+    ("shutdown", "telemetry"),
     ("training", "evaluation"),
 ];
 

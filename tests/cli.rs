@@ -324,6 +324,21 @@ fn a_backlog_that_is_killed_goes_on_and_each_mail_has_one_row() {
 }
 
 #[test]
+fn a_mail_of_a_backlog_of_which_a_part_is_read_says_so_in_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (inbox, out) = (folder.path().join("inbox.mbox"), folder.path().join("out.jsonl"));
+    let attachment = "x".repeat(33 << 20);
+    let first = format!("From x\nSubject: Where is my order?\n\n{attachment}\n\n");
+    std::fs::write(&inbox, first + "From y\nSubject: two\n\nDoes the rye loaf contain nuts?\n").unwrap();
+    let (inbox, out) = (inbox.to_str().unwrap(), out.to_str().unwrap());
+    stdout(&postroom(&["route", "--backlog", inbox, "--out", out], ""));
+    let rows = std::fs::read_to_string(out).unwrap();
+    let rows: Vec<serde_json::Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&rows[0]["truncated"], &rows[1]["truncated"]), (&true.into(), &false.into()), "{rows:?}");
+    assert!(rows[0]["reasons"].as_array().unwrap().contains(&"truncated".into()), "{rows:?}");
+}
+
+#[test]
 fn a_backlog_of_files_becomes_a_table_and_a_dry_run_says_what_it_would_come_to() {
     let folder = tempfile::tempdir().unwrap();
     let inbox = folder.path().join("inbox");

@@ -28,6 +28,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::telemetry;
+
 /// Routes support email to the queue that must act.
 #[derive(Debug, Parser)]
 #[command(name = "postroom", version, about, max_term_width = 110)]
@@ -86,6 +88,12 @@ pub fn parse() -> Result<Cli, ExitCode> {
 /// # Errors
 /// Whatever went wrong, with its causes.
 pub fn run(cli: Cli) -> anyhow::Result<()> {
+    let ended = command(cli);
+    telemetry::flush();
+    ended
+}
+
+fn command(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Route(args) => route::route(&args),
         Command::Attend(args) => route::attend(&args),
@@ -106,6 +114,10 @@ pub fn run(cli: Cli) -> anyhow::Result<()> {
 /// Prints an error with its causes, one line each, and what helps where every command is helped by the same.
 pub fn report(error: &anyhow::Error) {
     use std::io::Write;
+    if !telemetry::flush() {
+        // Whoever reads it takes no more: writing would never end.
+        return;
+    }
     let mut stderr = std::io::stderr().lock();
     // Where standard error is closed there is nobody to tell.
     let _ = writeln!(stderr, "postroom: {error}");

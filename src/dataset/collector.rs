@@ -117,6 +117,11 @@ impl<'o> Collector<'o> {
         self.cut.add(place);
     }
 
+    /// Whether some message was.
+    pub(super) fn has_cut(&self) -> bool {
+        self.cut.count > 0
+    }
+
     /// The mail of a file or folder, with the notes.
     pub(super) fn finish(mut self, path: &Path) -> Result<Dataset, DatasetError> {
         if self.examples.is_empty() {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::collector::{Collector, Record};
 use super::{DatasetError, FIRST_BYTES, MAX_RECORD_BYTES, Note, Place, mbox};
 
-/// What stands in a folder, by name; hidden files and folders are passed over.
+/// What stands in a folder, by name; hidden files and folders are passed over. What cannot be looked at, such as a link
+/// to nowhere, counts as a file: opening it says why, and costs no other mail.
 pub(super) struct Listing {
     pub(super) folders: Vec<PathBuf>,
     pub(super) files: Vec<PathBuf>,
@@ -21,7 +22,7 @@ impl Listing {
             if name(&entry).starts_with('.') {
                 continue;
             }
-            let is_dir = std::fs::metadata(&entry).map_err(DatasetError::read(&entry))?.is_dir();
+            let is_dir = std::fs::metadata(&entry).is_ok_and(|found| found.is_dir());
             if is_dir { &mut listing.folders } else { &mut listing.files }.push(entry);
         }
         listing.folders.sort();
@@ -48,6 +49,10 @@ pub(super) fn mails(path: &Path, collector: &mut Collector<'_>) -> Result<(), Da
     }
     if folders.is_empty() {
         return Err(DatasetError::NoQueues { path: path.to_owned() });
+    }
+    for file in &files {
+        // A queue whose folder has gone must not be missing without a word.
+        std::fs::metadata(file).map_err(DatasetError::read(file))?;
     }
     let mut others = files.len();
     for folder in folders {

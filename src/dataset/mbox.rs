@@ -34,7 +34,7 @@ pub(super) fn messages(
     split(reader, path, &mut |message| message.push_to(collector, queue))
 }
 
-/// Cuts a stream into its messages.
+/// Cuts a stream into its messages. One with a line longer than a record may be is cut there, and the next one follows.
 pub(super) fn split<E: From<DatasetError>>(
     reader: &mut dyn BufRead,
     path: &Path,
@@ -43,18 +43,30 @@ pub(super) fn split<E: From<DatasetError>>(
     let mut lines = Lines::new(reader, path);
     let mut open: Option<Message> = None;
     let mut after_blank = true;
-    while let Some((place, line)) = lines.next()? {
-        if after_blank && line.starts_with(b"From ") {
-            if let Some(message) = open.replace(Message::at(place)) {
-                take(message)?;
+    loop {
+        match lines.next() {
+            Ok(None) => break,
+            Ok(Some((place, line))) => {
+                if after_blank && line.starts_with(b"From ") {
+                    if let Some(message) = open.replace(Message::at(place)) {
+                        take(message)?;
+                    }
+                } else if let Some(message) = &mut open {
+                    message.add(line);
+                } else if !line.is_empty() {
+                    let reason = "no mbox file: its first line must start with `From `".to_owned();
+                    return Err(DatasetError::Broken { place, reason }.into());
+                }
+                after_blank = line.is_empty();
             }
-        } else if let Some(message) = &mut open {
-            message.add(line);
-        } else if !line.is_empty() {
-            let reason = "no mbox file: its first line must start with `From `".to_owned();
-            return Err(DatasetError::Broken { place, reason }.into());
+            Err(error @ DatasetError::TooLong { .. }) => {
+                let Some(message) = &mut open else { return Err(error.into()) };
+                message.cut = true;
+                lines.skip_rest()?;
+                after_blank = false;
+            }
+            Err(error) => return Err(error.into()),
         }
-        after_blank = line.is_empty();
     }
     open.map_or(Ok(()), take)
 }
@@ -64,7 +76,7 @@ pub(super) struct Message {
     pub(super) place: Place,
     pub(super) bytes: Vec<u8>,
     /// Longer than a record may be, and read up to there.
-    cut: bool,
+    pub(super) cut: bool,
 }
 
 impl Message {

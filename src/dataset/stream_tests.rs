@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use super::{ColumnNames, DatasetError, FIRST_BYTES, Format, ReadOptions, read_stream};
+use super::{ColumnNames, DatasetError, FIRST_BYTES, Format, MAX_RECORD_BYTES, Note, ReadOptions, read_stream};
 
 /// A stream without an end: a start, then one record for ever, with one that is broken after a thousand.
 struct Endless {
@@ -76,4 +76,17 @@ fn a_row_that_never_ends_is_given_up_at_the_limit() {
     assert!(!reader.fill_buf().unwrap().is_empty());
     let error = read_stream(&mut reader, Path::new("f"), Format::Csv, &ReadOptions::default()).unwrap_err();
     assert!(error.to_string().starts_with("f line 2: a record of more than"), "{error}");
+}
+
+#[test]
+fn a_message_with_a_line_beyond_the_limit_is_cut_there_and_the_next_is_read() {
+    let mail = |number: usize, body: &str| format!("From a\nX-Queue: q\nSubject: {number}\n\n{body}\n\n");
+    let mbox = [mail(1, "a"), mail(2, &"x".repeat(MAX_RECORD_BYTES + 100)), mail(3, "c")].concat();
+    let columns = ColumnNames { label: Some("x-queue".to_owned()), ..ColumnNames::default() };
+    let options = ReadOptions { columns, ..ReadOptions::default() };
+    let dataset = read_stream(&mut mbox.as_bytes(), Path::new("f"), Format::Mbox, &options).unwrap();
+    let subjects: Vec<&str> = dataset.examples.iter().map(|example| example.subject.as_str()).collect();
+    assert_eq!(subjects, ["1", "2", "3"]);
+    let cut = |note: &Note| matches!(note, Note::Cut(places) if places.count == 1);
+    assert!(dataset.notes.iter().any(cut), "{:?}", dataset.notes);
 }

@@ -4,9 +4,9 @@
 //! unreadable (no text column, no such file) ends the reading.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -26,6 +26,8 @@ pub struct Unlabelled {
     pub id: Option<String>,
     /// The mail.
     pub content: UnlabelledContent,
+    /// Whether the mail was longer than the 32 MiB that are read of one; the content ends there.
+    pub cut: bool,
 }
 
 /// A raw message, or fields.
@@ -60,7 +62,7 @@ pub fn each_unlabelled(path: &Path, options: &ReadOptions, take: &mut TakeMail<'
     let mut source = Source { options: &options, take };
     let error = DatasetError::read(path);
     let read = if std::fs::metadata(path).map_err(&error)?.is_dir() {
-        source.folder(path, 0)
+        source.folder(path, &mut Vec::new())
     } else if has_extension(path, "eml") && options.format.is_none() {
         source.document(path)
     } else {
@@ -102,11 +104,17 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Files in the order of their names, then the folders. Other files than mail are passed over.
-    fn folder(&mut self, path: &Path, depth: usize) -> Result<(), Stop> {
+    /// Files in the order of their names, then the folders. Other files than mail are passed over, and so is a link to
+    /// one of the folders `above`, whose mail would come again and again.
+    fn folder(&mut self, path: &Path, above: &mut Vec<PathBuf>) -> Result<(), Stop> {
+        // A folder that has no such path cannot be listed either.
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if above.contains(&real) {
+            return Ok(());
+        }
         let listing = match Listing::of(path) {
             Ok(listing) => listing,
-            Err(error) if depth == 0 => return Err(error.into()),
+            Err(error) if above.is_empty() => return Err(error.into()),
             Err(error) => return self.hand(Place::file(path), Err(error)),
         };
         for file in listing.files {
@@ -120,10 +128,19 @@ impl Source<'_, '_> {
                     }
                     Err(error) => self.hand(Place::file(&file), Err(error))?,
                 }
+            } else if let Err(error) = std::fs::metadata(&file)
+                && error.kind() != ErrorKind::NotFound
+            {
+                // It may be a folder of mail that this user must not see.
+                self.hand(Place::file(&file), Err(DatasetError::read(&file)(error)))?;
             }
         }
-        for folder in listing.folders.into_iter().filter(|_| depth < MAX_DEPTH) {
-            self.folder(&folder, depth + 1)?;
+        if above.len() < MAX_DEPTH {
+            above.push(real);
+            for folder in listing.folders {
+                self.folder(&folder, above)?;
+            }
+            above.pop();
         }
         Ok(())
     }
@@ -137,10 +154,12 @@ impl Source<'_, '_> {
     }
 
     fn document(&mut self, file: &Path) -> Result<(), Stop> {
-        let record = folders::document(file, &mut Collector::new(self.options));
+        let mut collector = Collector::new(self.options);
+        let record = folders::document(file, &mut collector);
+        let cut = collector.has_cut();
         let mail = record.map(|record| match record.raw {
-            Some(raw) => Unlabelled { id: record.id, content: UnlabelledContent::Raw(raw) },
-            None => Unlabelled { id: None, content: fields(String::new(), record.text, None) },
+            Some(raw) => Unlabelled { id: record.id, content: UnlabelledContent::Raw(raw), cut },
+            None => Unlabelled { id: None, content: fields(String::new(), record.text, None), cut },
         });
         self.hand(Place::file(file), mail)
     }
@@ -162,7 +181,8 @@ impl Source<'_, '_> {
         let header = self.options.columns.id.clone();
         mbox::split(reader, path, &mut |message| {
             let id = header.as_ref().and_then(|name| mbox::header(&message.bytes, name));
-            self.hand(message.place, Ok(Unlabelled { id, content: UnlabelledContent::Raw(message.bytes) }))
+            let mbox::Message { place, bytes, cut } = message;
+            self.hand(place, Ok(Unlabelled { id, content: UnlabelledContent::Raw(bytes), cut }))
         })
     }
 
@@ -218,7 +238,7 @@ impl Source<'_, '_> {
         let optional = |at: Option<usize>| at.map_or(Ok(None), cell);
         let subject = optional(columns.subject)?.unwrap_or_default();
         let content = fields(subject, joined(body), optional(columns.html)?);
-        Ok(Unlabelled { id: optional(columns.id)?, content })
+        Ok(Unlabelled { id: optional(columns.id)?, content, cut: false })
     }
 
     fn table(&mut self, reader: &mut dyn BufRead, path: &Path, separator: Option<u8>) -> Result<(), Stop> {
@@ -253,7 +273,7 @@ impl Source<'_, '_> {
             let body = columns.body.iter().filter_map(|&at| cell(at)).collect();
             let subject = columns.subject.and_then(cell).unwrap_or_default();
             let content = fields(subject, joined(body), columns.html.and_then(cell));
-            self.hand(place, Ok(Unlabelled { id: columns.id.and_then(cell), content }))?;
+            self.hand(place, Ok(Unlabelled { id: columns.id.and_then(cell), content, cut: false }))?;
         }
     }
 
@@ -291,6 +311,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::MAX_RECORD_BYTES;
 
     fn read(path: &Path, options: &ReadOptions) -> Vec<String> {
         let mut all = Vec::new();
@@ -334,6 +355,59 @@ mod tests {
         assert!(read[1].starts_with("a/two.mbox line 1: raw") && read[2].starts_with("a/two.mbox line 6: raw"));
         assert!(read[3].starts_with("a/wrong.mbox: ") && read[3].contains("`From `"), "{read:?}");
         assert!(read[4].starts_with("a/deep/c.eml"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nowhere_costs_no_other_mail_and_one_to_a_folder_above_is_not_followed() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("inbox/old")).unwrap();
+        for (number, name) in ["inbox/a.eml", "inbox/c.eml", "inbox/old/d.eml"].into_iter().enumerate() {
+            std::fs::write(at(name), format!("Subject: {number}\n\nbody")).unwrap();
+        }
+        symlink(at("gone.eml"), at("inbox/b.eml")).unwrap();
+        symlink(at("gone"), at("inbox/e")).unwrap();
+        symlink(".", at("inbox/again")).unwrap();
+        symlink("../..", at("inbox/old/top")).unwrap();
+        // The same folder by another way is no loop.
+        symlink("inbox/old", at("old")).unwrap();
+        // A link to itself nobody can look at, whoever asks.
+        symlink(at("loop"), at("loop")).unwrap();
+        let read = read(folder.path(), &ReadOptions::default());
+        let starts = ["loop: cannot read", "inbox/a.eml: raw", "inbox/b.eml: cannot read", "inbox/c.eml: raw"];
+        let starts = starts.into_iter().chain(["inbox/old/d.eml: raw", "old/d.eml: raw"]);
+        assert!(read.iter().map(String::as_str).zip(starts).all(|(row, start)| row.starts_with(start)), "{read:?}");
+        assert_eq!(read.len(), 6, "{read:?}");
+    }
+
+    /// Of each mail whether it was cut, and how it begins.
+    fn cuts(path: &Path) -> Vec<(bool, String)> {
+        let mut all = Vec::new();
+        each_unlabelled(path, &ReadOptions::default(), &mut |_, mail| {
+            let Unlabelled { content: UnlabelledContent::Raw(raw), cut, .. } = mail.unwrap() else { panic!() };
+            all.push((cut, String::from_utf8_lossy(&raw).chars().take(10).collect()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        all
+    }
+
+    #[test]
+    fn a_mail_that_is_too_long_is_read_up_to_there_says_so_and_costs_no_other() {
+        let long = "x".repeat(MAX_RECORD_BYTES + 100);
+        let mail = |number: usize, body: &str| format!("From a\nSubject: {number}\n\n{body}\n\n");
+        // In one line, and in many.
+        let lines = long.as_bytes().chunks(1000).map(|line| String::from_utf8_lossy(line) + "\n").collect::<String>();
+        let mbox = [mail(1, "a"), mail(2, &long), mail(3, "c"), mail(4, &lines), mail(5, "e")].concat();
+        let expected = [(1, false), (2, true), (3, false), (4, true), (5, false)];
+        let expected = expected.map(|(number, cut)| (cut, format!("Subject: {number}")));
+        let (folder, path) = file("mail.mbox", &mbox);
+        assert_eq!(cuts(&path), expected);
+        assert_eq!(cuts(folder.path()), expected);
+        let (_folder, path) = file("mail.eml", &format!("Subject: 1\n\n{long}"));
+        assert_eq!(cuts(&path), [(true, "Subject: 1".to_owned())]);
     }
 
     #[test]

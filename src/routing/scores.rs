@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::RoutingError;
 use super::decision::{InputFacts, ModelRef, Outcome};
 use super::policy;
-use super::service::{Mail, RoutingService};
+use super::service::{Mail, RoutingService, id_of};
 use crate::inference::Caller;
 use crate::metrics::softmax;
 use crate::model::KeepMaps;
@@ -52,31 +52,30 @@ impl Scores {
 }
 
 impl RoutingService {
-    /// Scores every queue for one mail of a caller, read and cleaned as for a decision.
+    /// Scores every queue for one mail of a caller, read and cleaned as for a decision. It is decided on as well, and
+    /// whoever counts decisions is told: the mail counts whichever way it is asked about.
     ///
     /// # Errors
     /// [`RoutingError::NothingToRead`] for a mail without text, otherwise as [`RoutingService::route_for`].
     pub async fn score(self: &Arc<Self>, mail: Mail, caller: Caller) -> Result<Scores, RoutingError> {
+        let id = id_of(&mail);
         let prepared = self.prepare(mail).await?;
         if !policy::readable(&prepared.encoded) {
             return Err(RoutingError::NothingToRead);
         }
-        let logits = self.infer(&prepared, KeepMaps::None, caller).await?.inference.logits;
+        let inference = self.infer(&prepared, KeepMaps::None, caller).await?.inference;
         let router = self.router();
-        let verdict = policy::decide(router, &self.config().policy, &prepared.email, &prepared.encoded, Some(&logits));
-        let probabilities = softmax(&logits, router.calibration.temperature);
-        let queues = router.queues.iter().zip(logits.iter().zip(probabilities));
+        let probabilities = softmax(&inference.logits, router.calibration.temperature);
+        let queues = router.queues.iter().zip(inference.logits.iter().zip(probabilities));
         let queues = queues.filter(|(queue, _)| queue.enabled).map(|(queue, (&logit, probability))| QueueScore {
             queue: queue.id.clone(),
             probability,
             logit,
         });
-        Ok(Scores {
-            queues: queues.collect(),
-            decision: verdict.outcome,
-            input: prepared.input_facts(),
-            model: prepared.model,
-        })
+        let queues = queues.collect();
+        let decision = self.judge(id, prepared, Some(&inference));
+        self.tell(&decision);
+        Ok(Scores { queues, decision: decision.decision, input: decision.input, model: decision.model })
     }
 }
 

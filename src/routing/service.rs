@@ -259,9 +259,7 @@ impl RoutingService {
             Some(beside) => beside.decide(self, mail, caller).await?,
             None => self.decide(mail, caller).await?,
         };
-        if let Some(observer) = self.decisions.get() {
-            observer(&decision);
-        }
+        self.tell(&decision);
         Ok(decision)
     }
 
@@ -281,18 +279,23 @@ impl RoutingService {
     /// # Errors
     /// As [`RoutingService::route_for`].
     pub async fn decide(self: &Arc<Self>, mail: Mail, caller: Caller) -> Result<Decision, RoutingError> {
-        let id = mail.id.clone().unwrap_or_else(new_id);
+        let id = id_of(&mail);
         let prepared = self.prepare(mail).await?;
         let inference = if policy::readable(&prepared.encoded) {
             Some(self.infer(&prepared, KeepMaps::None, caller).await?.inference)
         } else {
             None
         };
-        let logits = inference.as_ref().map(|inference| inference.logits.as_slice());
+        Ok(self.judge(id, prepared, inference.as_ref()))
+    }
+
+    /// The decision on a mail that was read, and shown to the network where there was something to read.
+    pub(super) fn judge(&self, id: String, prepared: Prepared, inference: Option<&Inference>) -> Decision {
+        let logits = inference.map(|inference| inference.logits.as_slice());
         let Prepared { email, encoded, .. } = &prepared;
         let verdict = policy::decide(&self.info, &self.config.policy, email, encoded, logits);
         let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        Ok(Decision {
+        Decision {
             id,
             decision: verdict.outcome,
             queue: verdict.queue,
@@ -305,12 +308,19 @@ impl RoutingService {
             timing_us: Timing {
                 parse: micros(prepared.parse),
                 tokenize: micros(prepared.tokenize),
-                queue: micros(inference.as_ref().map_or(Duration::ZERO, |inference| inference.waited)),
-                model: micros(inference.as_ref().map_or(Duration::ZERO, |inference| inference.ran)),
+                queue: micros(inference.map_or(Duration::ZERO, |inference| inference.waited)),
+                model: micros(inference.map_or(Duration::ZERO, |inference| inference.ran)),
                 total: micros(prepared.started.elapsed()),
             },
             model: prepared.model,
-        })
+        }
+    }
+
+    /// Tells whoever counts decisions of one that a caller gets.
+    pub(super) fn tell(&self, decision: &Decision) {
+        if let Some(observer) = self.decisions.get() {
+            observer(decision);
+        }
     }
 
     /// Attention maps of one mail, for a caller.
@@ -438,16 +448,33 @@ impl RoutingService {
         Ok(Answered { inference, sums, added })
     }
 
+    /// One mail as the router would read it; the network is not asked.
+    ///
+    /// # Errors
+    /// [`RoutingError::Panicked`] where reading it went wrong.
+    pub async fn read(self: &Arc<Self>, mail: Mail) -> Result<CleanEmail, RoutingError> {
+        self.in_turn(mail, |this, mail| mail.content.clean(&this.config.email)).await
+    }
+
     pub(super) async fn prepare(self: &Arc<Self>, mail: Mail) -> Result<Prepared, RoutingError> {
+        self.in_turn(mail, Self::prepare_now).await
+    }
+
+    /// Reads a mail by `read`: a small one at once, a large one on a thread of its own, when it has a place there.
+    async fn in_turn<T: Send + 'static>(
+        self: &Arc<Self>,
+        mail: Mail,
+        read: impl FnOnce(&Self, &Mail) -> T + Send + 'static,
+    ) -> Result<T, RoutingError> {
         if mail.content.bytes() <= INLINE_BYTES {
-            return Ok(self.prepare_now(&mail));
+            return Ok(read(self, &mail));
         }
         let place = Arc::clone(&self.reading).acquire_owned().await.expect("the semaphore is never closed");
         let this = Arc::clone(self);
         let read = move || {
             // Held by the thread, since it reads on though the caller leaves.
             let _place = place;
-            this.prepare_now(&mail)
+            read(&this, &mail)
         };
         tokio::task::spawn_blocking(read).await.map_err(|_| RoutingError::Panicked)
     }
@@ -487,6 +514,11 @@ pub(super) fn finite(logits: Vec<f32>) -> Result<Vec<f32>, RoutingError> {
     Err(InferenceError::Model(Arc::new(ModelError::NotFinite)).into())
 }
 
+/// The caller's id of a mail, or a new one.
+pub(super) fn id_of(mail: &Mail) -> String {
+    mail.id.clone().unwrap_or_else(new_id)
+}
+
 /// An id that no other mail of this host has: the start of the process in nanoseconds and a count.
 fn new_id() -> String {
     static START: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| {
@@ -494,4 +526,31 @@ fn new_id() -> String {
     });
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("mail-{:016x}-{:x}", *START, COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::artifact::load_router;
+
+    fn mail(bytes: usize) -> Mail {
+        let fields = MailFields { text: Some("Where is it?\n".repeat(bytes / 13 + 1)), ..MailFields::default() };
+        Mail { id: None, content: MailContent::Fields(fields) }
+    }
+
+    #[tokio::test]
+    async fn a_large_mail_waits_for_its_turn_whatever_it_is_read_for() {
+        let crumb = concat!(env!("CARGO_MANIFEST_DIR"), "/models/crumb");
+        let router = load_router(crumb.as_ref(), candle_core::DType::F32, &Device::Cpu).unwrap();
+        let service = RoutingService::start(router, RoutingConfig::default()).unwrap();
+        let places = Arc::clone(&service.reading).acquire_many_owned(LARGE_AT_A_TIME as u32).await.unwrap();
+        let a_while = Duration::from_millis(200);
+        assert!(timeout(a_while, service.read(mail(INLINE_BYTES))).await.is_err());
+        assert!(timeout(a_while, service.prepare(mail(INLINE_BYTES))).await.is_err());
+        assert_eq!(service.read(mail(0)).await.unwrap().body.posted(), "Where is it?\n");
+        drop(places);
+        assert!(service.read(mail(INLINE_BYTES)).await.unwrap().body.posted().len() > INLINE_BYTES);
+    }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -16,7 +16,10 @@ use tokio::time::timeout_at;
 
 use super::asker::Asker;
 use super::deadline::TIMEOUT;
-use super::extract::{Asked, Item, MediaType, ROUTER, decode_json, mail_of_object, parse_json, query, read_body};
+use super::extract::{
+    Asked, Item, MediaType, ROUTER, decode_json, mail_of_object, parse_json, parse_json_by, query, read_body,
+};
+use super::idempotency::Passing;
 use super::problem::Problem;
 use super::spans;
 use super::state::Handle;
@@ -43,6 +46,13 @@ pub(super) struct Outcome {
     problem: Option<Problem>,
 }
 
+impl Outcome {
+    /// Whether the same mail may fare better when it is sent again: too much was asked for, or the fault is ours.
+    fn passes(&self) -> bool {
+        self.status == 429 || self.status >= 500
+    }
+}
+
 pub(super) async fn route_batch(
     State(server): State<Handle>,
     asker: Asker,
@@ -54,29 +64,23 @@ pub(super) async fn route_batch(
     let bytes = read_body(&parts.headers, body, server.config()).await?;
     let media_type = MediaType::of(&parts.headers);
     let lines = media_type.essence == NDJSON;
+    let limit = server.config().max_batch_emails;
     let (router, mails) = match media_type.essence.as_str() {
         JSON => {
-            let mut batch = parse_json::<Batch>(&decode_json(&bytes, &media_type)?)?;
+            let mut batch = parse_json_by(&decode_json(&bytes, &media_type)?, BatchSeed { limit })?;
             asker.deadline.of_body(batch.timeout.take())?;
-            (batch.router.take(), batch.mails()?)
+            (batch.router.take(), batch.mails(limit)?)
         }
-        NDJSON => (None, mails_of_lines(&decode_json(&bytes, &media_type)?)),
+        NDJSON => (None, mails_of_lines(&decode_json(&bytes, &media_type)?, limit)?),
         _ => return Err(media_type.refuse(&[JSON, NDJSON])),
     };
-    let limit = server.config().max_batch_emails;
-    if mails.len() > limit {
-        return Err(Problem::too_large("too_many_emails", format!("a batch holds at most {limit} mails"))
-            .field("emails")
-            .limit(limit)
-            .given(mails.len())
-            .remedy("Send several batches, or raise server.max_batch_emails."));
-    }
     let outcomes = run(&asked.or_named(&server, router)?, mails, &asker).await;
+    let passing = outcomes.iter().any(Outcome::passes).then_some(Extension(Passing));
     if lines {
-        return Ok(([(header::CONTENT_TYPE, NDJSON)], ndjson(&outcomes)).into_response());
+        return Ok((passing, [(header::CONTENT_TYPE, NDJSON)], ndjson(&outcomes)).into_response());
     }
     let failed = outcomes.iter().filter(|outcome| outcome.problem.is_some()).count();
-    Ok(Json(serde_json::json!({"results": outcomes, "failed": failed})).into_response())
+    Ok((passing, Json(serde_json::json!({"results": outcomes, "failed": failed}))).into_response())
 }
 
 async fn run(service: &Arc<RoutingService>, mails: Vec<Result<Mail, Problem>>, asker: &Asker) -> Vec<Outcome> {
@@ -122,8 +126,22 @@ fn ndjson(outcomes: &[Outcome]) -> String {
 }
 
 /// One mail a line; empty lines do not count.
-fn mails_of_lines(text: &str) -> Vec<Result<Mail, Problem>> {
-    text.lines().filter(|line| !line.trim().is_empty()).map(|line| mail_of_item(parse_json(line)?)).collect()
+fn mails_of_lines(text: &str, limit: usize) -> Result<Vec<Result<Mail, Problem>>, Problem> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    refuse_more_than(limit, lines.clone().count())?;
+    Ok(lines.map(|line| mail_of_item(parse_json(line)?)).collect())
+}
+
+/// Before anything is made of the mails: what is made of the smallest is a hundred times as long as itself.
+fn refuse_more_than(limit: usize, given: usize) -> Result<(), Problem> {
+    if given <= limit {
+        return Ok(());
+    }
+    Err(Problem::too_large("too_many_emails", format!("a batch holds at most {limit} mails"))
+        .field("emails")
+        .limit(limit)
+        .given(given)
+        .remedy("Send several batches, or raise server.max_batch_emails."))
 }
 
 fn mail_of_item(item: Item) -> Result<Mail, Problem> {
@@ -132,62 +150,112 @@ fn mail_of_item(item: Item) -> Result<Mail, Problem> {
 
 /// `{"emails": [...], "timeout_ms": 2000}`, and `router` where it is not the default one.
 struct Batch {
-    emails: Option<Vec<Item>>,
+    emails: Option<Emails>,
     timeout: Option<Value>,
     router: Option<String>,
     unknown: Option<String>,
 }
 
+/// What stands in `emails`.
+struct Emails {
+    /// Those within the limit.
+    items: Vec<Item>,
+    /// All of them.
+    given: usize,
+}
+
 impl Batch {
-    fn mails(self) -> Result<Vec<Result<Mail, Problem>>, Problem> {
+    fn mails(self, limit: usize) -> Result<Vec<Result<Mail, Problem>>, Problem> {
         if let Some(name) = self.unknown {
             return Err(Problem::unprocessable("unknown_field", "the body has a field that is not known")
                 .field(super::problem::excerpt(&name))
                 .valid(["emails", TIMEOUT, ROUTER]));
         }
-        let emails = self.emails.ok_or_else(|| {
+        let Emails { items, given } = self.emails.ok_or_else(|| {
             Problem::unprocessable("missing_field", "the body has no field `emails`").field("emails").valid(["emails"])
         })?;
-        Ok(emails.into_iter().map(mail_of_item).collect())
+        refuse_more_than(limit, given)?;
+        Ok(items.into_iter().map(mail_of_item).collect())
     }
 }
 
-impl<'de> Deserialize<'de> for Batch {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BatchVisitor;
+/// Reads a batch of at most `limit` mails; those behind them are counted and passed over.
+struct BatchSeed {
+    limit: usize,
+}
 
-        impl<'de> Visitor<'de> for BatchVisitor {
-            type Value = Batch;
+impl<'de> DeserializeSeed<'de> for BatchSeed {
+    type Value = Batch;
 
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("an object {\"emails\": [...]}")
-            }
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Batch, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Batch, A::Error> {
-                let mut batch = Batch { emails: None, timeout: None, router: None, unknown: None };
-                while let Some(name) = map.next_key::<String>()? {
-                    if name == TIMEOUT {
-                        if batch.timeout.replace(map.next_value()?).is_some() {
-                            return Err(A::Error::duplicate_field(TIMEOUT));
-                        }
-                    } else if name == ROUTER {
-                        if batch.router.is_some() {
-                            return Err(A::Error::duplicate_field(ROUTER));
-                        }
-                        batch.router = map.next_value()?;
-                    } else if name != "emails" {
-                        batch.unknown.get_or_insert(name);
-                        map.next_value::<IgnoredAny>()?;
-                    } else if batch.emails.is_some() {
-                        return Err(A::Error::duplicate_field("emails"));
-                    } else {
-                        batch.emails = Some(map.next_value()?);
-                    }
+impl<'de> Visitor<'de> for BatchSeed {
+    type Value = Batch;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("an object {\"emails\": [...]}")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Batch, A::Error> {
+        let mut batch = Batch { emails: None, timeout: None, router: None, unknown: None };
+        while let Some(name) = map.next_key::<String>()? {
+            if name == TIMEOUT {
+                if batch.timeout.replace(map.next_value()?).is_some() {
+                    return Err(A::Error::duplicate_field(TIMEOUT));
                 }
-                Ok(batch)
+            } else if name == ROUTER {
+                if batch.router.is_some() {
+                    return Err(A::Error::duplicate_field(ROUTER));
+                }
+                batch.router = map.next_value()?;
+            } else if name != "emails" {
+                batch.unknown.get_or_insert(name);
+                map.next_value::<IgnoredAny>()?;
+            } else if batch.emails.is_some() {
+                return Err(A::Error::duplicate_field("emails"));
+            } else {
+                batch.emails = Some(map.next_value_seed(EmailsSeed { limit: self.limit })?);
             }
         }
+        Ok(batch)
+    }
+}
 
-        deserializer.deserialize_map(BatchVisitor)
+/// Reads the list of mails.
+struct EmailsSeed {
+    limit: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for EmailsSeed {
+    type Value = Emails;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Emails, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EmailsSeed {
+    type Value = Emails;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Emails, A::Error> {
+        let mut items = Vec::new();
+        while items.len() < self.limit {
+            match list.next_element()? {
+                Some(item) => items.push(item),
+                None => return Ok(Emails { given: items.len(), items }),
+            }
+        }
+        let mut given = items.len();
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            given += 1;
+        }
+        Ok(Emails { items, given })
     }
 }

@@ -1,9 +1,9 @@
 //! `POST /v1/route`: one mail in, one decision out; with `?explain=brief` a few words of why.
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, Uri};
 use axum::response::{AppendHeaders, IntoResponse};
+use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use super::asker::Asker;
 use super::deadline::TIMEOUT;
 use super::extract::parameters::{of_query, one_of};
 use super::extract::{Asked, MediaType, ROUTER, read_body, read_mail};
+use super::idempotency::Passing;
 use super::problem::Problem;
 use super::state::Handle;
 use crate::inference::InferenceError;
@@ -19,6 +20,9 @@ use crate::routing::{Decision, ExplainRequest, Explanation, Mail, RoutingError, 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 const PARAMETERS: [&str; 1] = ["explain"];
+
+/// Reasons that lie in the mail: it is not explained when it is sent again either.
+const LASTING: [&str; 2] = ["nothing_to_read", "too_long"];
 
 /// A decision, and why where that was asked for.
 #[derive(Serialize)]
@@ -45,17 +49,19 @@ pub(super) async fn route(
     let decided = async { Ok(service.route_for(request.mail, asker.caller()).await?) };
     let decision = asker.deadline.within(decided).await?;
     // Why the router that decided did so: the canary, where the mail was among its share.
-    let explanation = match (to_explain, service.decided_by(&decision)) {
+    let explained = match (to_explain, service.decided_by(&decision)) {
         (Some(mail), Some(decider)) => {
             let wanted = ExplainRequest::default();
-            let explained = async { brief(decider.explain(mail, &wanted, asker.caller()).await) };
-            Some(asker.deadline.within(explained).await.unwrap_or_else(|_| unavailable("no_time")))
+            let explained = async { Ok(brief(decider.explain(mail, &wanted, asker.caller()).await)) };
+            Some(asker.deadline.within(explained).await.unwrap_or(Err("no_time")))
         }
-        (Some(_), None) => Some(unavailable("router_exchanged")),
+        (Some(_), None) => Some(Err("router_exchanged")),
         (None, _) => None,
     };
+    let passing = matches!(explained, Some(Err(reason)) if !LASTING.contains(&reason)).then_some(Extension(Passing));
+    let explanation = explained.map(|explained| explained.unwrap_or_else(unavailable));
     let timing = [(SERVER_TIMING, server_timing(&decision.timing_us))];
-    Ok((AppendHeaders(timing), Json(Answer { decision, explanation })))
+    Ok((passing, AppendHeaders(timing), Json(Answer { decision, explanation })))
 }
 
 /// Whether the query asks for a few words of why.
@@ -66,9 +72,9 @@ pub(super) fn wants_brief(uri: &Uri) -> Result<bool, Problem> {
     }
 }
 
-/// The explanation in short. A decision is never withheld because it could not be explained; the answer says why not.
-fn brief(explained: Result<Explanation, RoutingError>) -> Result<Value, Problem> {
-    let reason = match explained {
+/// The explanation in short, or why there is none: no decision is withheld because it could not be explained.
+fn brief(explained: Result<Explanation, RoutingError>) -> Result<Value, &'static str> {
+    Err(match explained {
         Ok(explanation) => return Ok(explanation.brief()),
         Err(RoutingError::NothingToRead) => "nothing_to_read",
         Err(RoutingError::ExplanationTooLarge { .. }) => "too_long",
@@ -79,8 +85,7 @@ fn brief(explained: Result<Explanation, RoutingError>) -> Result<Value, Problem>
             let _ = Problem::from(other);
             if busy { "busy" } else { "failed" }
         }
-    };
-    Ok(unavailable(reason))
+    })
 }
 
 fn unavailable(reason: &str) -> Value {

@@ -62,8 +62,16 @@ async fn what_is_wrong_with_the_whole_batch_is_refused_whole() {
     let server = TestServer::start().await;
     let path = "/v1/route/batch";
     let many: Vec<Value> = (0..65).map(|_| json!({"text": "a"})).collect();
-    let problem = server.post_json(path, json!({"emails": many})).await.problem(413, "too_many_emails");
+    let problem = server.post_json(path, json!({"emails": many.clone()})).await.problem(413, "too_many_emails");
     assert_eq!((&problem["limit"], &problem["given"]), (&json!(64), &json!(65)));
+    // What lies behind the limit is counted, and nothing is made of it: not even what is no mail is told of there.
+    let odd: serde_json::Map<String, Value> = (0..65).map(|index| (format!("field-{index}"), json!(1))).collect();
+    let more = [many, vec![Value::Object(odd)]].concat();
+    let reply = server.post_json(path, json!({"emails": more})).await;
+    assert_eq!(reply.problem(413, "too_many_emails")["given"], 66);
+    let lines = "{}\n\n".repeat(66);
+    let reply = server.post(path, "application/x-ndjson", lines).await;
+    assert_eq!(reply.problem(413, "too_many_emails")["given"], 66);
     server.post_json(path, json!({})).await.problem(422, "missing_field");
     server.post_json(path, json!({"emails": [], "explain": true})).await.problem(422, "unknown_field");
     server.post_json(path, json!({"emails": {"text": "a"}})).await.problem(422, "wrong_type");

@@ -2,7 +2,7 @@
 
 use hyper::Request;
 use hyper::body::Bytes;
-use postroom::routing::RoutingConfig;
+use postroom::routing::{ExplainConfig, RoutingConfig};
 use postroom::server::ServerConfig;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -70,6 +70,45 @@ async fn an_error_is_not_kept() {
     assert_eq!((reply.status.as_u16(), reply.header("idempotency-replayed")), (200, ""));
     let reply = server.send(request("/v1/route", "broken", &body)).await;
     assert_eq!(reply.status, 200);
+}
+
+#[tokio::test]
+async fn a_batch_in_which_a_mail_was_refused_for_the_moment_is_not_kept() {
+    let server = TestServer::start().await;
+    let long = "Where is my order? ".repeat(100);
+    let batch = json!({"emails": vec![json!({"text": long}); 4]}).to_string();
+    let mut hasty = request("/v1/route/batch", "key", &batch);
+    hasty.headers_mut().insert("x-request-timeout-ms", "1".parse().unwrap());
+    let first = server.send(hasty).await;
+    let refused = first.json()["results"].as_array().unwrap().iter().filter(|one| one["status"] == 503).count();
+    assert!(first.status == 200 && refused > 0, "{first:?}");
+    let again = server.send(request("/v1/route/batch", "key", &batch)).await;
+    assert_eq!((again.header("idempotency-replayed"), &again.json()["failed"]), ("", &json!(0)), "{again:?}");
+    // What is wrong with a mail is wrong with it for ever.
+    let batch = json!({"emails": [{"text": "Where is my order?"}, {"body": "?"}]}).to_string();
+    for replayed in ["", "true"] {
+        let reply = server.send(request("/v1/route/batch", "wrong", &batch)).await;
+        assert_eq!((reply.header("idempotency-replayed"), &reply.json()["failed"]), (replayed, &json!(1)), "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_decision_that_could_not_be_explained_for_the_moment_is_not_kept() {
+    let explain = ExplainConfig { max_running: 0, ..ExplainConfig::default() };
+    let busy = fresh_service(RoutingConfig { explain, ..RoutingConfig::default() });
+    let server = TestServer::with(ServerConfig::default(), Some(busy)).await;
+    for _ in 0..2 {
+        let reply = server.send(request("/v1/route?explain=brief", "key", &mail("Where is my order?"))).await;
+        assert_eq!(reply.json()["explanation"]["reason"], "busy", "{reply:?}");
+        assert_eq!(reply.header("idempotency-replayed"), "", "{reply:?}");
+    }
+    let idle = fresh_service(RoutingConfig::default());
+    let server = TestServer::with(ServerConfig::default(), Some(idle)).await;
+    for replayed in ["", "true"] {
+        let reply = server.send(request("/v1/route?explain=brief", "key", &mail(""))).await;
+        assert_eq!(reply.json()["explanation"]["reason"], "nothing_to_read", "{reply:?}");
+        assert_eq!(reply.header("idempotency-replayed"), replayed, "{reply:?}");
+    }
 }
 
 #[tokio::test]

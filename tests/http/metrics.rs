@@ -62,6 +62,30 @@ async fn requests_decisions_and_batches_are_counted() {
 }
 
 #[tokio::test]
+async fn mail_that_clients_of_other_servers_ask_about_counts_as_decided() {
+    let server = TestServer::with(ServerConfig::default(), Some(fresh_service(RoutingConfig::default()))).await;
+    let text = "Where is my order? It is late.";
+    let tensor = json!({"name": "text", "shape": [2], "datatype": "BYTES", "data": [text, text]});
+    for (path, body) in [
+        ("/predict", json!({"inputs": text})),
+        ("/", json!({"inputs": text})),
+        ("/classify", json!({"input": text})),
+        ("/v2/models/arbitrary/infer", json!({"inputs": [tensor]})),
+    ] {
+        let reply = server.post_json(path, body).await;
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+    }
+    let told = told(&server).await;
+    let decisions = told.lines().filter(|line| line.starts_with("postroom_decisions_total{decision=\"route\""));
+    let decisions: u64 = decisions.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(decisions, 5, "{told}");
+    for name in ["postroom_drift_window_decisions ", "postroom_mail_tokens_count "] {
+        let count = told.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        assert!((count.parse::<f64>().unwrap() - 5.0).abs() < 1e-9, "{name}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn a_model_that_gives_no_numbers_fails_its_request_and_nothing_else() {
     let server = TestServer::with(ServerConfig::default(), Some(service_of(bad_router()))).await;
     for _ in 0..2 {

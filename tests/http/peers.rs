@@ -240,6 +240,7 @@ async fn the_inference_protocol_scores_texts_and_gives_back_the_id() {
     for (body, reason) in [
         (json!({"inputs": []}), "`text` is missing"),
         (json!({"inputs": inputs, "outputs": [{"name": "logits"}]}), "no output `logits`"),
+        (json!({"inputs": inputs, "outputs": vec![json!({"name": "label"}); 2]}), "the output `label` stands twice"),
         (json!({"inputs": [tensor("text", json!(["one"]))]}), "says 2"),
         (json!({"inputs": [tensor("text", json!(["a cake", " "]))]}), "input 1"),
         (json!({}), "inputs"),

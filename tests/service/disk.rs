@@ -1,8 +1,10 @@
-//! Disks that are full: the service goes on, commands say what is wrong and what helps, and what was there is whole.
+//! Disks that are full, and readers of the log that do not read: the service goes on, commands say what is wrong and what helps,
+//! and what was there is whole.
 
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use postroom::artifact::{VersionedRouter, changes};
 
@@ -42,12 +44,56 @@ fn a_log_that_cannot_be_written_costs_its_lines_and_nothing_else() {
             );
         }
         assert!(service.get("/nowhere").unwrap().starts_with("HTTP/1.1 404"), "{what}");
-        let metrics = service.get("/metrics").unwrap();
-        let lost = metrics.lines().find_map(|line| line.strip_prefix("postroom_log_lines_lost_total ")).unwrap();
-        assert!(lost.parse::<u64>().unwrap() > 3, "{what}: {lost}");
+        let lost = lost_lines(&service);
+        assert!(lost > 3, "{what}: {lost}");
         service.signal("-TERM");
         assert!(service.process.wait().unwrap().success(), "{what}");
     }
+}
+
+fn lost_lines(service: &Service) -> u64 {
+    let metrics = service.get("/metrics").unwrap();
+    let lost = metrics.lines().find_map(|line| line.strip_prefix("postroom_log_lines_lost_total ")).unwrap();
+    lost.parse().unwrap()
+}
+
+#[test]
+fn a_log_whose_reader_stalls_costs_its_lines_and_nothing_else() {
+    let folder = tiny::folder();
+    tiny::write(folder.path(), "shop", 0);
+    let shop = folder.path().join("shop");
+    // The reader lives and does not read: what is written fills the pipe, and whoever writes more waits for ever.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut service = Service::unheard(writer.into(), &[("POSTROOM_MODEL_ROUTER", name(&shop))]);
+    let start = Instant::now();
+    let headers = format!("{TEXT}x-request-id: {}\r\n", "a".repeat(100));
+    while lost_lines(&service) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(300), "no line is lost");
+        for _ in 0..100 {
+            assert!(service.post("/nowhere", &headers, "").unwrap().starts_with("HTTP/1.1 404"));
+        }
+    }
+    assert!(service.get("/livez").unwrap().starts_with("HTTP/1.1 200"));
+    assert!(service.post("/v1/route", TEXT, "Where is my order?").unwrap().starts_with("HTTP/1.1 200"));
+    service.signal("-TERM");
+    let told = Instant::now();
+    let ended = loop {
+        if let Some(ended) = service.process.try_wait().unwrap() {
+            break ended;
+        }
+        assert!(told.elapsed() < Duration::from_secs(60), "it does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(ended.success(), "{ended}");
+    drop(reader);
+}
+
+#[test]
+fn what_was_logged_comes_out_before_the_error_that_ends_the_service() {
+    let folder = tiny::folder();
+    let told = stderr(&postroom(&["serve", "--port", "0", "--router", name(&folder.path().join("none"))]));
+    let listening = told.find("\"listening\"").unwrap_or_else(|| panic!("{told}"));
+    assert!(told[listening..].contains("postroom: "), "{told}");
 }
 
 /// A mail, a few labelled ones and a key file.

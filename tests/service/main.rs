@@ -190,6 +190,29 @@ fn without_file_descriptors_the_service_waits_and_goes_on() {
 }
 
 #[test]
+fn a_batch_of_far_too_many_mails_takes_no_memory() {
+    const MAILS: usize = 690_000;
+    let service = Service::start("", &[]);
+    let id = service.process.id();
+    let peak = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+    };
+    // Forgets what the loading took. Where the system does not let it, the bound is less strict.
+    let _ = std::fs::write(format!("/proc/{id}/clear_refs"), "5");
+    let before = peak();
+    let list = format!("{{\"emails\":[{}]}}", vec!["{}"; MAILS].join(","));
+    for (kind, body) in [("json", list), ("x-ndjson", "{}\n".repeat(MAILS))] {
+        let headers = format!("content-type: application/{kind}\r\n");
+        let answer = service.post("/v1/route/batch", &headers, &body).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413") && answer.contains(&MAILS.to_string()), "{kind}: {answer}");
+    }
+    let after = peak();
+    assert!(after < before + 64, "{before} MiB before, {after} MiB after");
+}
+
+#[test]
 fn keys_are_made_once_shown_once_and_listed_by_name() {
     let postroom = |arguments: &[&str]| {
         let done = Command::new(env!("CARGO_BIN_EXE_postroom")).args(arguments).output().unwrap();

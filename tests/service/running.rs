@@ -85,6 +85,8 @@ impl Service {
 
     pub(crate) fn ask(&self, request: &str) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        // A service that hangs fails its test, and does not hang it.
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
         stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;

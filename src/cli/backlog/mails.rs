@@ -25,6 +25,8 @@ pub(super) struct Backlog {
 pub(super) struct Item {
     pub(super) place: Place,
     pub(super) mail: Result<Mail, DatasetError>,
+    /// Whether the mail was longer than what is read of one.
+    pub(super) cut: bool,
 }
 
 impl Item {
@@ -80,7 +82,8 @@ impl Backlog {
     /// Hands over every mail, always in the same order.
     pub(super) fn each(&self, take: &mut dyn FnMut(Item) -> ControlFlow<()>) -> Result<(), DatasetError> {
         each_unlabelled(&self.path, &self.options, &mut |place, mail| {
-            take(Item { place: place.below(&self.path), mail: mail.map(to_mail) })
+            let cut = mail.as_ref().is_ok_and(|mail| mail.cut);
+            take(Item { place: place.below(&self.path), mail: mail.map(to_mail), cut })
         })
     }
 
@@ -100,7 +103,7 @@ impl Backlog {
     }
 }
 
-fn to_mail(Unlabelled { id, content }: Unlabelled) -> Mail {
+fn to_mail(Unlabelled { id, content, .. }: Unlabelled) -> Mail {
     let content = match content {
         UnlabelledContent::Raw(raw) => MailContent::Mime(raw),
         UnlabelledContent::Fields { subject, text, html } => {

@@ -27,16 +27,21 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(place: String, id: Option<String>, decision: Decision) -> Self {
+    /// The row of a mail that was decided on; `cut`: of which only a part was read from the data.
+    pub(super) fn of(place: String, id: Option<String>, decision: Decision, cut: bool) -> Self {
+        let mut reasons = decision.reasons;
+        if cut && !decision.input.truncated {
+            reasons.push(Reason::Truncated);
+        }
         Self {
             place,
             id,
             decision: Some(decision.decision),
             queue: decision.queue.map(|queue| queue.id),
             confidence: decision.confidence,
-            reasons: decision.reasons,
+            reasons,
             candidates: decision.candidates,
-            truncated: decision.input.truncated,
+            truncated: decision.input.truncated || cut,
             error: None,
         }
     }

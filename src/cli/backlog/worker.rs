@@ -61,7 +61,7 @@ async fn row(service: &Arc<RoutingService>, item: Item) -> anyhow::Result<Row> {
     };
     let id = mail.id.clone();
     Ok(match decide(service, mail).await {
-        Ok(decision) => Row::of(place, id, decision),
+        Ok(decision) => Row::of(place, id, decision, item.cut),
         // The others would fail the same way.
         Err(error @ RoutingError::Inference(InferenceError::Closed)) => return Err(error.into()),
         Err(error) => Row::failed(place, id, &error),

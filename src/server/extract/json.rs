@@ -1,9 +1,10 @@
 //! JSON objects whose every mistake can be named: unknown fields, repeated ones, wrong types.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::error::Category;
 
@@ -98,7 +99,17 @@ pub(in crate::server) fn decode_json<'a>(bytes: &'a [u8], media_type: &MediaType
 
 /// Parses JSON, nested 127 deep at most.
 pub(in crate::server) fn parse_json<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, Problem> {
-    serde_json::from_str(json).map_err(|error| {
+    parse_json_by(json, PhantomData::<T>)
+}
+
+/// As [`parse_json`], by a seed that knows what a type alone does not, such as a limit.
+pub(in crate::server) fn parse_json_by<'de, S: DeserializeSeed<'de>>(
+    json: &'de str,
+    seed: S,
+) -> Result<S::Value, Problem> {
+    let mut parser = serde_json::Deserializer::from_str(json);
+    let parsed = seed.deserialize(&mut parser).and_then(|value| parser.end().map(|()| value));
+    parsed.map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let problem = match error.classify() {
             Category::Eof => Problem::bad_request("incomplete_json", format!("the JSON breaks off at {place}"))

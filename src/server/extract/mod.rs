@@ -11,7 +11,7 @@ mod router;
 mod surrogates;
 
 pub(super) use body::read_body;
-pub(super) use json::{Item, Object, decode_json, parse_json};
+pub(super) use json::{Item, Object, decode_json, parse_json, parse_json_by};
 #[cfg(test)]
 pub(super) use mail::MAIL_FIELDS;
 pub(super) use mail::{mail_of_object, read_mail};

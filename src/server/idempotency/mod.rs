@@ -1,8 +1,9 @@
 //! `Idempotency-Key`: a request that is sent again gets the answer that it got, and is not done again.
 //!
-//! A key counts for its client and endpoint. As in the IETF's draft, the same key with another body is refused (422), and a key whose request is still being answered
-//! too (409). Only answers of status 200 are kept; after an error the key is free, so that sending again tries again. How long
-//! and how many answers are kept is bounded (`[server] idempotency_*`); they live in this process's memory.
+//! A key counts for its client and endpoint. As in the IETF's draft, the same key with another body is refused (422),
+//! and a key whose request is still being answered too (409). Only answers of status 200 are kept, and of these none in
+//! which something was refused for the moment ([`Passing`]); after an error the key is free, so that sending again tries
+//! again. How long and how many answers are kept is bounded (`[server] idempotency_*`); they live in this process's memory.
 
 mod store;
 
@@ -25,6 +26,10 @@ pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 
 /// `true` on an answer that was given before.
 pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// On an answer of status 200 in which something is refused for the moment: sending it again must try again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passing;
 
 /// Longest key, in characters.
 const MAX_KEY: usize = 255;
@@ -52,7 +57,7 @@ async fn answer(server: &Handle, request: Request, next: Next) -> Result<Respons
     };
     // Dropped with the request where the client goes away: the key is free again.
     let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
-    if response.status() != StatusCode::OK {
+    if response.status() != StatusCode::OK || response.extensions().get::<Passing>().is_some() {
         return Ok(response);
     }
     let (parts, body) = response.into_parts();

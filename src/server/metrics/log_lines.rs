@@ -21,7 +21,8 @@ pub(super) struct LostLogLines;
 impl Collector for LostLogLines {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let lost = ConstCounter::new(LOST.load(Ordering::Relaxed));
-        let help = "Log lines that could not be written: the disk is full, or their reader has gone";
+        let help =
+            "Log lines that could not be written: the disk is full, or their reader has gone or does not keep up";
         lost.encode(encoder.encode_descriptor("postroom_log_lines_lost", help, None, lost.metric_type())?)
     }
 }

@@ -12,14 +12,12 @@ use super::super::problem::Problem;
 use super::super::state::Handle;
 
 pub(super) async fn read(State(server): State<Handle>, request: Request) -> Result<Json<Value>, Problem> {
-    let options = server.service()?.config().email.clone();
+    let service = server.service()?;
     query::refuse_all(request.uri())?;
     let (parts, body) = request.into_parts();
     let bytes = read_body(&parts.headers, body, server.config()).await?;
     let mail = read_mail(&MediaType::of(&parts.headers), bytes, &[])?.mail;
-    // A large mail takes milliseconds: not on a thread that serves others.
-    let email = tokio::task::spawn_blocking(move || mail.content.clean(&options))
-        .await
-        .map_err(|_| Problem::internal("internal_error"))?;
+    // In turn with the mail that is routed: a flood of large ones leaves time to the network, whoever sends it.
+    let email = service.read(mail).await?;
     Ok(Json(json!({"subject": email.subject.posted(), "text": email.body.posted()})))
 }

@@ -37,6 +37,7 @@ use self::refusal::Refusal;
 use super::asker::Asker;
 use super::extract::{MediaType, decode_json, parse_json, read_body};
 use super::problem::Problem;
+use super::spans;
 use super::state::Handle;
 use crate::inference::Caller;
 use crate::routing::{Mail, MailContent, MailFields, RoutingError, RoutingService, Scores};
@@ -134,10 +135,10 @@ async fn score_all(
     let mut tasks = JoinSet::new();
     for (index, text) in texts.into_iter().enumerate() {
         let (service, places, caller) = (Arc::clone(service), Arc::clone(&places), asker.caller());
-        tasks.spawn(async move {
+        tasks.spawn(spans::carried(async move {
             let _place = places.acquire().await.expect("the semaphore is never closed");
             (index, score_one(&service, text, overlong, caller).await)
-        });
+        }));
     }
     let mut scored: Vec<Option<Scores>> = vec![None; count];
     while let Some(finished) = tasks.join_next().await {

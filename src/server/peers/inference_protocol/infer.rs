@@ -131,15 +131,20 @@ fn read<'a>(headers: &HeaderMap, bytes: &'a Bytes) -> Result<(InferRequest, &'a 
     Ok((parse_json::<Object<_>>(&decode_json(json, &media_type)?)?.0, binary))
 }
 
-/// The names of the outputs to answer with.
+/// The names of the outputs to answer with. Each once: a short request must not make a long answer.
 fn wanted(outputs: Option<Vec<Object<RequestedOutput>>>) -> Result<Vec<&'static str>, Refusal> {
     let Some(outputs) = outputs.filter(|outputs| !outputs.is_empty()) else { return Ok(OUTPUTS.to_vec()) };
-    let known = |Object(RequestedOutput { name }): Object<RequestedOutput>| {
-        OUTPUTS.into_iter().find(|known| *known == name).ok_or_else(|| {
+    let mut wanted = Vec::new();
+    for Object(RequestedOutput { name }) in outputs {
+        let known = OUTPUTS.into_iter().find(|known| *known == name).ok_or_else(|| {
             Refusal::Invalid(format!("there is no output `{}`, only {}", excerpt(&name), OUTPUTS.join(", ")))
-        })
-    };
-    outputs.into_iter().map(known).collect()
+        })?;
+        if wanted.contains(&known) {
+            return Err(Refusal::Invalid(format!("the output `{known}` stands twice")));
+        }
+        wanted.push(known);
+    }
+    Ok(wanted)
 }
 
 fn output(name: &'static str, scored: &[Scores]) -> OutputTensor {
