@@ -207,8 +207,8 @@ async fn order(service: &RoutingService, rerun: &mut Rerun<'_>, seed: u64) -> Re
     }))
 }
 
-/// The mail with its words in another order; the pieces of a word stay together. Subject and body keep their numbers of words: the
-/// reach of a negation ends between them, so a word counts as one of the field that it has come to stand in.
+/// The mail with its words in another order; the pieces of a word stay together. Subject and body keep their numbers of
+/// words: the reach of a negation ends between them, so a word counts as one of the field that it has come to stand in.
 fn shuffled(mail: &EncodedEmail, words: &[Part], seed: u64, run: u64) -> EncodedEmail {
     let mut order: Vec<&Part> = words.iter().collect();
     SplitMix64::stream(seed, run).shuffle(&mut order);

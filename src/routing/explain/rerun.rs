@@ -188,8 +188,8 @@ impl<'a> Rerun<'a> {
         Ok(decided)
     }
 
-    /// Logits of the queues for other orders of the same tokens. Words are counted anew in each: which of them a negation waves off
-    /// depends on what stands after it.
+    /// Logits of the queues for other orders of the same tokens. Words are counted anew in each: which of them a negation
+    /// waves off depends on what stands after it.
     pub(super) async fn reordered(&mut self, mails: &[EncodedEmail]) -> Result<Vec<Vec<f32>>, RoutingError> {
         let router = self.service.router();
         let mut decided = Vec::with_capacity(mails.len());
