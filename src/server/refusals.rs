@@ -49,7 +49,7 @@ impl From<RoutingError> for Problem {
             )
             .limit(limit)
             .given(tokens)
-            .remedy("Send a shorter mail, ask for a cheaper method, or raise routing.explain.max_tokens."),
+            .remedy("Send a shorter mail, ask for a cheaper method or for fewer queues, or raise routing.explain.max_tokens."),
             RoutingError::NoMask => {
                 Self::unprocessable("not_available", "the router's vocabulary has no token to hide words with")
                     .field("perturb")

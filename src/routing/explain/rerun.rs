@@ -165,6 +165,18 @@ impl<'a> Rerun<'a> {
             Perturb::Delete => None,
             Perturb::Mask => self.service.tokenizer().mask(),
         };
+        self.changed(removals, mask).await
+    }
+
+    /// Logits of the queues for a mail without any text, however parts are taken out: hidden words are no empty mail.
+    pub(super) async fn without_text(&mut self) -> Result<Vec<f32>, RoutingError> {
+        let everything = vec![true; self.n_tokens()];
+        let logits = self.changed(&[everything], None).await?.pop();
+        logits.ok_or(RoutingError::Network(ModelError::BadBatch))
+    }
+
+    /// Logits of the queues for versions of the mail; `mask`, where there is one, takes the place of the tokens that are gone.
+    async fn changed(&mut self, removals: &[Vec<bool>], mask: Option<u32>) -> Result<Vec<Vec<f32>>, RoutingError> {
         let budget = self.service.config().explain.max_batch_tokens;
         let mut decided = Vec::with_capacity(removals.len());
         let mut rest = removals;
