@@ -175,7 +175,7 @@ impl<'a> Rerun<'a> {
         logits.ok_or(RoutingError::Network(ModelError::BadBatch))
     }
 
-    /// Logits of the queues for versions of the mail; `mask`, where there is one, takes the place of the tokens that are gone.
+    /// Logits of the queues for versions of the mail; `mask`, where there is one, stands where tokens are gone.
     async fn changed(&mut self, removals: &[Vec<bool>], mask: Option<u32>) -> Result<Vec<Vec<f32>>, RoutingError> {
         let budget = self.service.config().explain.max_batch_tokens;
         let mut decided = Vec::with_capacity(removals.len());
@@ -200,8 +200,8 @@ impl<'a> Rerun<'a> {
         Ok(decided)
     }
 
-    /// Logits of the queues for other orders of the same tokens. Words are counted anew in each: which of them a negation
-    /// waves off depends on what stands after it.
+    /// Logits of the queues for other orders of the same tokens. Words are counted anew in each: which of them a
+    /// negation waves off depends on what stands after it.
     pub(super) async fn reordered(&mut self, mails: &[EncodedEmail]) -> Result<Vec<Vec<f32>>, RoutingError> {
         let router = self.service.router();
         let mut decided = Vec::with_capacity(mails.len());
