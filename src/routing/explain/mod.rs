@@ -119,7 +119,7 @@ pub(super) async fn explain(
     if request.methods.iter().any(|&method| method != Method::Occlusion) {
         let mut gradients = Gradients::open(service, &prepared, rerun.added.clone(), caller, budget).await?;
         for (done, &target) in wanted.iter().enumerate() {
-            // What the first score does not need must be left for the others.
+            // What one score could spend on more steps is what the next ones need.
             let reserved = (wanted.len() - done - 1) * passes;
             let found = attribute(&mut gradients, &request.methods, target, request.ig_steps, reserved).await?;
             attributions.extend(found);
@@ -130,7 +130,7 @@ pub(super) async fn explain(
     let view = MailView::new(service.router(), &prepared, request.offsets);
     let words = all_words(rerun.prepared);
     let found = Found { occlusion: occlusion.as_ref(), attributions: &attributions, words: &words };
-    let agreement = agreements(&found.scores(&request.methods, first, &rerun.logits), first, &view);
+    let agreed = agreements(&found.scores(&request.methods, first, &rerun.logits), first, &view);
     let mut checks = Vec::new();
     if request.check {
         let predicted = Predicted { class: decided.class, empty: &empty, seed: request.seed };
@@ -159,7 +159,7 @@ pub(super) async fn explain(
         attributions: &attributions,
         empty: &empty,
         words: &words,
-        agreement,
+        agreement: agreed,
         checks,
         asked,
     };
