@@ -104,8 +104,9 @@ fn render(answer: &Value) -> String {
     for check in list(&answer["checks"]) {
         let _ = writeln!(
             out,
-            "\n{}: without the top {:.0}% {:.1}% -> {:.1}%, without as much at random {:.1}%: {}",
+            "\n{} for {}: without the top {:.0}% {:.1}% -> {:.1}%, without as much at random {:.1}%: {}",
             text(&check["method"]),
+            text(&check["class"]),
             100.0 * number(&check["q"]),
             100.0 * number(&check["p_full"]),
             100.0 * number(&check["p_without_top"]),
@@ -139,7 +140,7 @@ mod tests {
                 {"text": "Hello,", "logit": -0.1, "p_before": 0.9, "p_after": 0.91},
                 {"text": "Money\nback \u{1b}[31m!", "logit": 2.0, "p_before": 0.9, "p_after": 0.2},
             ]}],
-            "checks": [{"method": "occlusion", "q": 0.1, "p_full": 0.9, "p_without_top": 0.2, "p_without_random_mean": 0.88, "verdict": "supported"}],
+            "checks": [{"method": "occlusion", "class": "refunds", "q": 0.1, "p_full": 0.9, "p_without_top": 0.2, "p_without_random_mean": 0.88, "verdict": "supported"}],
         });
         insta::assert_snapshot!(render(&answer), @r"
         refunds  90.0%
@@ -148,7 +149,7 @@ mod tests {
           +2.000   90.0% ->  20.0%  Money back ·[31m!
           -0.100   90.0% ->  91.0%  Hello,
 
-        occlusion: without the top 10% 90.0% -> 20.0%, without as much at random 88.0%: supported
+        occlusion for refunds: without the top 10% 90.0% -> 20.0%, without as much at random 88.0%: supported
         ");
     }
 }

@@ -32,7 +32,8 @@ pub enum Verdict {
     Weak,
     /// No more than the mean of the random choices.
     NotSupported,
-    /// Too few words, or a mail without any text gets this queue as well.
+    /// Too few words (or sentences, where those are taken out), or a mail without any text gets this queue at least as
+    /// surely.
     Undecidable,
 }
 

@@ -37,9 +37,11 @@ impl Score {
         if members.len() == 1 {
             return Ok(own.sum_all()?);
         }
-        // The logits of one queue are of one size, so no maximum needs to be taken out.
-        let sum = (own / self.temperature)?.exp()?.sum_all()?;
-        Ok((sum.log()? * self.temperature)?)
+        // With a small temperature `exp(z / T)` leaves the range of f32, so the largest logit is taken out first. It is held
+        // fixed: what it adds to the slope outside the sum it would take away inside.
+        let largest = own.detach().max(0)?;
+        let sum = (own.broadcast_sub(&largest)? / self.temperature)?.exp()?.sum_all()?;
+        Ok(((sum.log()? * self.temperature)? + largest)?)
     }
 
     /// How much each logit moves the score, `[C]`.
@@ -72,7 +74,7 @@ pub struct PooledScore {
 /// The value alone of what [`pool_score`] gives.
 ///
 /// # Errors
-/// Where the shapes do not fit.
+/// [`ModelError::NotFinite`]; where the shapes do not fit.
 pub fn score_value(head: &Head, score: &Score, hidden_states: &Tensor, shares: &[f32]) -> Result<f64, ModelError> {
     scalar(&score.of(&head.of_tokens(hidden_states, shares)?.logits)?)
 }
@@ -80,7 +82,7 @@ pub fn score_value(head: &Head, score: &Score, hidden_states: &Tensor, shares: &
 /// The score from the hidden states `[T, D]` of all windows of a mail, one after another, and the tokens' shares.
 ///
 /// # Errors
-/// Where the shapes do not fit.
+/// [`ModelError::NotFinite`]; where the shapes do not fit.
 pub fn pool_score(
     head: &Head,
     score: &Score,
@@ -199,7 +201,8 @@ pub fn times_gradient(words: &Tensor, gradient: &Tensor) -> Result<Vec<f64>, Mod
 }
 
 fn scalar(value: &Tensor) -> Result<f64, ModelError> {
-    Ok(value.to_dtype(DType::F64)?.to_scalar::<f64>()?)
+    let value = value.to_dtype(DType::F64)?.to_scalar::<f64>()?;
+    if value.is_finite() { Ok(value) } else { Err(ModelError::NotFinite) }
 }
 
 #[cfg(test)]
@@ -210,6 +213,7 @@ mod tests {
     use candle_nn::VarBuilder;
 
     use super::*;
+    use crate::metrics::energy;
     use crate::model::{AttentionPooling, EncoderConfig};
     use crate::random::SplitMix64;
 
@@ -358,6 +362,31 @@ mod tests {
             let silent = pool_score(&head(), &score(), &silent.get(0).unwrap(), &shares).unwrap().score;
             assert!((silent - probe(-1.0)).abs() < 1e-9, "{silent}");
         }
+    }
+
+    #[test]
+    fn a_merged_queue_has_a_score_and_a_slope_at_a_small_temperature() {
+        let score = Score { plus: vec![0, 1], minus: vec![2, 3], offsets: vec![0.0; LOGITS], temperature: 0.05 };
+        for side in [6f32, -6.0] {
+            // exp(6 / 0.05) is more than f32 holds, exp(-6 / 0.05) is zero in it.
+            let values = [side, side - 0.05, -side, -side - 0.1];
+            let logits = Var::from_tensor(&Tensor::new(&values, &Device::Cpu).unwrap()).unwrap();
+            let value = score.of(logits.as_tensor()).unwrap();
+            let expected = energy(&values[..2], 0.05) - energy(&values[2..], 0.05);
+            assert!((scalar(&value).unwrap() - expected).abs() < 1e-5, "{side}");
+            let store = value.backward().unwrap();
+            let slope = store.get(logits.as_tensor()).unwrap().to_vec1::<f32>().unwrap();
+            for (members, sign) in [(&slope[..2], 1f32), (&slope[2..], -1.0)] {
+                assert!((members.iter().sum::<f32>() - sign).abs() < 1e-5, "{side}: {slope:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_score_that_is_no_number_is_refused() {
+        let states = Tensor::full(f64::NAN, (5, 12), &Device::Cpu).unwrap();
+        assert!(matches!(score_value(&head(), &score(), &states, &[0.2; 5]), Err(ModelError::NotFinite)));
+        assert!(matches!(pool_score(&head(), &score(), &states, &[0.2; 5]), Err(ModelError::NotFinite)));
     }
 
     #[test]

@@ -237,7 +237,8 @@ pub struct Decision {
     /// The likeliest queues, best first.
     pub candidates: Vec<Candidate>,
     /// Ids of the queues that remain possible, likeliest first, where a person decides and the router can say: of such
-    /// mail like that of the training, 95% (`conformal_alpha`) belongs to one of them.
+    /// mail like that of the training, 95% (`conformal_alpha`) belongs to one of them. Queues that are switched off are
+    /// left out; where no other is possible there is no set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate_set: Option<Vec<String>>,
     /// What cleaning found.

@@ -39,13 +39,15 @@ pub enum RoutingError {
     /// Layers, heads or rows that do not exist.
     #[error(transparent)]
     Select(#[from] SelectError),
-    /// The maps asked for are larger than an answer may be.
-    #[error("the maps asked for have {cells} weights, the limit is {limit}")]
+    /// The maps asked for are larger than an answer may be, or than the network may keep for one.
+    #[error("the maps asked for take {cells} weights, the limit is {limit}")]
     MapTooLarge {
-        /// Weights asked for.
+        /// Weights of the answer, or those that the network would keep.
         cells: usize,
         /// The limit.
         limit: usize,
+        /// Whether it is what the network keeps while it computes that is too much, whatever the size of the answer.
+        kept: bool,
         /// Up to three queries that fit, as a caller would write them.
         fitting: Vec<String>,
     },

@@ -1,6 +1,7 @@
 //! From logits to a decision: a plain function of numbers and facts.
 
 use serde::{Deserialize, Serialize};
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::decision::{Candidate, Outcome, QueueRef, Reason};
 use crate::artifact::{Judgement, RouterInfo};
@@ -25,7 +26,8 @@ pub struct PolicyConfig {
     /// Least confidence for routing without a person, 0 to 1, whatever the queue. `None`: the router's own, solved when it
     /// was trained.
     pub threshold: Option<f64>,
-    /// A mail of fewer words (subject and body) goes to a person.
+    /// A mail of fewer words (subject and body) goes to a person. Words are those of Unicode (UAX #29), since not every
+    /// script puts blanks between them.
     pub min_words: usize,
     /// How many candidates an answer lists.
     pub max_candidates: usize,
@@ -77,7 +79,13 @@ pub(super) fn decide(
             .judge(logits, config.threshold, |index| router.queues.get(index).map(|queue| queue.id.as_str()))
     });
     let ranked = judgement.as_ref().map(ranked).unwrap_or_default();
+    let enabled_queue = |index: usize| router.queues.get(index).filter(|queue| queue.enabled);
+    // Queues that are switched off go before anything is said of the set. Where only such remain there is no set: an
+    // empty one would say that no queue is possible.
+    let possible =
+        |set: Vec<usize>| -> Vec<usize> { set.into_iter().filter(|&index| enabled_queue(index).is_some()).collect() };
     let set = judgement.as_ref().and_then(|judgement| router.calibration.candidate_set(judgement));
+    let set = set.map(possible).filter(|set| !set.is_empty());
     let mut reasons = reasons_of_mail(router, config, email, encoded);
     if let Some(judgement) = &judgement {
         reasons.extend(reasons_of_numbers(judgement, set.as_deref()));
@@ -97,7 +105,6 @@ pub(super) fn decide(
     } else {
         Outcome::Route
     };
-    let enabled_queue = |index: usize| router.queues.get(index).filter(|queue| queue.enabled);
     let enabled = ranked.iter().filter_map(|&(index, confidence)| Some((enabled_queue(index)?, confidence)));
     let candidates: Vec<Candidate> = enabled
         .clone()
@@ -173,9 +180,10 @@ fn reasons_of_mail(
     reasons
 }
 
-/// Words with a letter in them, counted no further than the caller cares.
+/// Words with a letter in them, counted no further than the caller cares. By blanks a whole mail in Japanese or Thai would
+/// be one word.
 fn count_words(text: &str, enough: usize) -> usize {
-    text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).take(enough).count()
+    text.unicode_words().filter(|word| word.chars().any(char::is_alphabetic)).take(enough).count()
 }
 
 /// Six decimals are more than the calibration can promise, and keep answers short.

@@ -425,9 +425,9 @@ impl RoutingService {
 
     /// What the words of a mail add to the network's logits of it, both without the tokens for which `removed` is true; an empty
     /// list removes nothing.
-    pub(super) fn added_by_words(&self, network: &[f32], prepared: &Prepared, removed: &[bool]) -> Vec<f32> {
+    pub(super) fn added_by_words(&self, network: &[f32], encoded: &EncodedEmail, removed: &[bool]) -> Vec<f32> {
         let gone = |position: usize| removed.get(position).copied().unwrap_or(false);
-        let tokens = prepared.encoded.tokens.iter().enumerate();
+        let tokens = encoded.tokens.iter().enumerate();
         let left = tokens.filter(|(position, _)| !gone(*position)).map(|(_, token)| token);
         let lexical = self.lexical.as_ref();
         gate(lexical).added(network, &word_logits(lexical, left, self.info.groups.n_logits()))

@@ -71,17 +71,21 @@ impl<'a> MailView<'a> {
     pub(super) fn text(&self) -> Value {
         let Prepared { email, encoded, .. } = self.prepared;
         let length = |field, posted: &str| self.offset(field, posted.len());
-        let unread: Vec<Value> = match encoded.tokens.last() {
-            Some(token) if encoded.truncated() => {
-                let text = if token.field == Field::Subject { &email.subject } else { &email.body };
-                let end = text.posted_range(token.range.clone()).end;
-                vec![json!({
-                    "field": token.field,
-                    "start": self.offset(token.field, end), "end": length(token.field, text.posted()),
-                })]
+        let text_of = |field: Field| if field == Field::Subject { &email.subject } else { &email.body };
+        let mut unread: Vec<Value> = Vec::new();
+        if let Some(token) = encoded.tokens.last().filter(|_| encoded.truncated()) {
+            let mut rest = |field: Field, from: usize| {
+                let (start, end) = (self.offset(field, from), length(field, text_of(field).posted()));
+                if start < end {
+                    unread.push(json!({"field": field, "start": start, "end": end}));
+                }
+            };
+            rest(token.field, text_of(token.field).posted_range(token.range.clone()).end);
+            // The subject is read first: where the ceiling falls in it, nothing of the body was read.
+            if token.field == Field::Subject && !email.body.is_blank() {
+                rest(Field::Body, 0);
             }
-            _ => Vec::new(),
-        };
+        }
         json!({
             "offset_unit": self.unit,
             "length": length(Field::Body, email.body.posted()),

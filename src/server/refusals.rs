@@ -12,14 +12,23 @@ impl From<RoutingError> for Problem {
         match error {
             RoutingError::Inference(error) => of_inference(&error),
             RoutingError::Select(error) => of_selection(error),
-            RoutingError::MapTooLarge { cells, limit, fitting } => Self::too_large(
-                "map_too_large",
-                format!("the maps asked for have {cells} weights, more than the {limit} that an answer may hold"),
-            )
-            .limit(limit)
-            .given(cells)
-            .valid(fitting)
-            .remedy("Ask for fewer layers, heads or rows; each query listed under `valid` fits this mail."),
+            RoutingError::MapTooLarge { cells, limit, kept, fitting } => {
+                let (detail, remedy) = if kept {
+                    (
+                        format!(
+                            "the network would keep {cells} weights for these maps (all heads and rows of every \
+                             window), more than the {limit} that it may"
+                        ),
+                        "Ask for fewer layers or send a shorter mail; each query listed under `valid` fits this mail.",
+                    )
+                } else {
+                    (
+                        format!("the maps asked for have {cells} weights, more than the {limit} that an answer may hold"),
+                        "Ask for fewer layers, heads or rows; each query listed under `valid` fits this mail.",
+                    )
+                };
+                Self::too_large("map_too_large", detail).limit(limit).given(cells).valid(fitting).remedy(remedy)
+            }
             RoutingError::Contradiction { field, reason } => {
                 Self::unprocessable("contradiction", "these parameters mean nothing together").field(field).remedy(reason)
             }
@@ -49,7 +58,7 @@ impl From<RoutingError> for Problem {
             )
             .limit(limit)
             .given(tokens)
-            .remedy("Send a shorter mail, ask for a cheaper method, or raise routing.explain.max_tokens."),
+            .remedy("Send a shorter mail, ask for a cheaper method or for fewer queues, or raise routing.explain.max_tokens."),
             RoutingError::NoMask => {
                 Self::unprocessable("not_available", "the router's vocabulary has no token to hide words with")
                     .field("perturb")

@@ -1,8 +1,10 @@
 //! `POST /v1/attention`: maps that add up, offsets that point at the mail as posted, refusals that say what would do.
 
+use postroom::server::ServerConfig;
+use postroom::tokenizer::WindowConfig;
 use serde_json::{Value, json};
 
-use crate::support::TestServer;
+use crate::support::{TestServer, router, service_of};
 
 const PATH: &str = "/v1/attention";
 
@@ -156,6 +158,54 @@ async fn a_long_mail_has_a_map_for_each_window() {
     let answer = server.post(PATH, "text/plain", "Where is my order ? ".repeat(80)).await.json();
     let windows = answer["windows"].as_array().unwrap();
     assert_eq!(windows.len(), 2, "{answer}");
-    assert_eq!(answer["units"], windows[0]["units"]);
+    assert_eq!((&answer["units"], &answer["window"]), (&windows[0]["units"], &json!(0)));
     assert!(answer["notes"].as_array().unwrap().contains(&json!("each_window_has_its_own_map")));
+}
+
+#[tokio::test]
+async fn rows_are_those_of_the_windows_that_are_shown() {
+    let server = TestServer::start().await;
+    let mail = "Where is my order ? ".repeat(80);
+    // The first window has this row, the last, which is shorter, has not.
+    let all = server.post(&format!("{PATH}?rows=200"), "text/plain", mail.clone()).await.json();
+    let queries = |window: usize| all["windows"][window]["attention"]["queries"].clone();
+    assert_eq!((queries(0), queries(1)), (json!([200]), json!([])));
+    let last = all["windows"][1]["units"].as_array().unwrap().len() - 1;
+    let problem = server
+        .post(&format!("{PATH}?window=1&rows=200"), "text/plain", mail.clone())
+        .await
+        .problem(422, "out_of_range");
+    assert_eq!((&problem["field"], &problem["valid"]), (&json!("rows"), &json!([format!("0-{last}")])), "{problem}");
+    let one = server.post(&format!("{PATH}?window=1&rows={last}"), "text/plain", mail).await.json();
+    assert_eq!((&one["window"], &one["attention"]["queries"]), (&json!(1), &json!([last])));
+    assert_eq!(one["units"], all["windows"][1]["units"]);
+}
+
+#[tokio::test]
+async fn what_the_network_would_keep_is_bounded_however_little_is_shown() {
+    let server = TestServer::start().await;
+    // Fourteen windows: six layers of twelve heads are more than may be kept, though a row of their mean fits an answer.
+    let mail = "Where is my order ? ".repeat(600);
+    let problem = server.post(&format!("{PATH}?layers=all"), "text/plain", mail).await.problem(413, "map_too_large");
+    assert_eq!(problem["limit"], 50_000_000);
+    assert!(problem["given"].as_u64().unwrap() > 50_000_000, "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("would keep"), "{problem}");
+    let queries = problem["valid"].as_array().unwrap();
+    assert!(!queries.is_empty() && queries.iter().all(|query| !query.as_str().unwrap().contains("layers=all")));
+}
+
+#[tokio::test]
+async fn where_the_ceiling_falls_in_the_subject_the_body_is_unread_too() {
+    let mail = json!({"subject": "Where is the cake I ordered?", "text": "It never came."});
+    let body = json!({"field": "body", "start": 0, "end": 14});
+    for (max_tokens, unread) in [
+        (3, json!([{"field": "subject", "start": 12, "end": 28}, body])),
+        (7, json!([body])),
+        (9, json!([{"field": "body", "start": 8, "end": 14}])),
+    ] {
+        let windows = WindowConfig { max_tokens, ..WindowConfig::default() };
+        let server = TestServer::with(ServerConfig::default(), Some(service_of(router(windows)))).await;
+        let answer = server.post_json(PATH, mail.clone()).await.json();
+        assert_eq!(answer["text"]["unread"], unread, "{max_tokens}");
+    }
 }

@@ -127,13 +127,24 @@ async fn evidence_of_all_queues_adds_up_and_words_are_those_of_the_strongest_sen
 async fn a_mail_of_one_sentence_loses_all_but_the_empty_mails_score() {
     let server = crumb_server().await;
     let text = "Where is the cake that I ordered for Friday?";
-    for perturb in ["delete", "mask"] {
-        let path = format!("{PATH}?unit=sentence&check=false&against=runner_up&perturb={perturb}");
-        let evidence = server.post(&path, "text/plain", text).await.json()["evidence"][0].clone();
-        assert!(evidence["against"].is_string() && evidence["perturb"] == perturb);
-        let lost = number(&evidence["score_full"]) - number(&evidence["score_baseline"]);
-        assert!((number(&items(&evidence)[0]["logit"]) - lost).abs() < 1e-5, "{evidence}");
-    }
+    let ask = |perturb: &'static str| {
+        let server = &server;
+        async move {
+            let path = format!("{PATH}?unit=sentence&against=runner_up&perturb={perturb}");
+            let answer = server.post(&path, "text/plain", text).await.json();
+            let evidence = answer["evidence"][0].clone();
+            assert!(evidence["against"].is_string() && evidence["perturb"] == perturb, "{evidence}");
+            (evidence, answer["check"]["p_empty"].clone())
+        }
+    };
+    let (deleted, p_empty) = ask("delete").await;
+    let lost = number(&deleted["score_full"]) - number(&deleted["score_baseline"]);
+    assert!((number(&items(&deleted)[0]["logit"]) - lost).abs() < 1e-5, "{deleted}");
+    // A mail of hidden words is not the mail without any text, which is what both are counted from.
+    let (hidden, p_empty_of_hidden) = ask("mask").await;
+    assert_eq!((&hidden["score_baseline"], &p_empty_of_hidden), (&deleted["score_baseline"], &p_empty));
+    let lost = number(&hidden["score_full"]) - number(&hidden["score_baseline"]);
+    assert!((number(&items(&hidden)[0]["logit"]) - lost).abs() > 1e-3, "{hidden}");
 }
 
 #[tokio::test]
@@ -300,11 +311,55 @@ async fn every_method_answers_and_its_evidence_is_of_the_router_that_routes() {
     assert_eq!((checks.len(), &checks[0]), (5, &answer["check"]));
     assert!(checks[0]["agreement_with_occlusion"].is_null());
     assert!(checks[1]["agreement_with_occlusion"]["kendall_tau_b"].is_number());
-    assert_eq!(answer["agreement"].as_array().unwrap().len(), 10);
+    let agreement = answer["agreement"].as_array().unwrap();
+    assert_eq!(agreement.len(), 10);
+    assert!(agreement.iter().all(|pair| pair["class"] == answer["prediction"]["queue"]), "{agreement:?}");
     let notes = answer["notes"].as_array().unwrap();
     for note in ["attention_is_a_clue", "gradients_see_the_encoder_only", "word_counts_decide_too"] {
         assert!(notes.contains(&json!(note)), "{notes:?}");
     }
+}
+
+#[tokio::test]
+async fn methods_agree_on_the_queue_that_was_asked_about() {
+    let server = crumb_server().await;
+    let path = format!("{PATH}?method=attention,relevance&classes=refunds&against=late-deliveries");
+    let answer = server.post(&path, "text/plain", MAIL).await.json();
+    let queue = answer["prediction"]["queue"].as_str().unwrap();
+    assert_ne!(queue, "refunds");
+    let pair = &answer["agreement"].as_array().unwrap()[0];
+    assert_eq!((&pair["class"], &pair["against"]), (&json!("refunds"), &json!("late-deliveries")), "{pair}");
+    // The check is about the decision whatever was asked about, and says so.
+    assert!(answer["checks"].as_array().unwrap().iter().all(|check| check["class"] == queue), "{answer}");
+    let unchecked = server.post(&format!("{path}&check=false"), "text/plain", MAIL).await.json();
+    assert_eq!(unchecked["agreement"][0]["class"], "refunds", "{unchecked}");
+}
+
+#[tokio::test]
+async fn all_queues_have_their_share_of_the_budget_or_are_refused_at_once() {
+    let text = "Where is the cake I ordered?";
+    // Seven tokens and two special ones, 34 passes for sixteen steps: enough for three queues, too little for all six.
+    // What the first could spend on more steps is what the others need.
+    let explain = ExplainConfig { max_tokens: 1000, ..ExplainConfig::default() };
+    let router = load_router(&crumb(), DType::F32, &Device::Cpu).unwrap();
+    let service = RoutingService::start(router, RoutingConfig { explain, ..RoutingConfig::default() }).unwrap();
+    let server = TestServer::with(patient(), Some(service)).await;
+    let path = format!("{PATH}?method=ig&unit=word&check=false");
+    let answer = server.post(&format!("{path}&classes=top3"), "text/plain", text).await.json();
+    let evidence = answer["evidence"].as_array().unwrap();
+    assert!(evidence.len() == 3 && evidence.iter().all(|found| found["method"] == "ig"), "{answer}");
+    let queues = answer["prediction"]["scores"].as_array().unwrap().len();
+    let reply = server.post(&format!("{path}&classes=all"), "text/plain", text).await;
+    let problem = reply.problem(413, "explanation_too_large");
+    assert_eq!((&problem["given"], &problem["limit"]), (&json!(queues * 34 * 9), &json!(1000)), "{problem}");
+    // Asking about three queues other than the likeliest makes four with the check's.
+    let others: Vec<&str> = answer["prediction"]["scores"].as_array().unwrap()[1..4]
+        .iter()
+        .map(|score| score["queue"].as_str().unwrap())
+        .collect();
+    let path = format!("{PATH}?method=ig&unit=word&classes={}", others.join(","));
+    let problem = server.post(&path, "text/plain", text).await.problem(413, "explanation_too_large");
+    assert_eq!(problem["given"], 4 * 34 * 9, "{problem}");
 }
 
 #[tokio::test]

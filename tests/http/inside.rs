@@ -1,5 +1,6 @@
 //! `POST /v1/heads`, `POST /v1/compare`, and the maps of `POST /v1/attention` that need the readable network, in every form.
 
+use postroom::random::SplitMix64;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
@@ -67,6 +68,24 @@ async fn two_mails_are_aligned_and_their_differences_told() {
     server.post_json("/v1/compare", json!({"a": a})).await.problem(422, "missing_field");
     server.post_json("/v1/compare", json!({"a": a, "b": {"body": "x"}})).await.problem(422, "unknown_field");
     server.post("/v1/compare", "text/plain", "a").await.problem(415, "unsupported_media_type");
+}
+
+#[tokio::test]
+async fn a_shuffled_mail_is_decided_as_if_it_had_been_posted_so() {
+    let server = crumb_server().await;
+    // Which words the negation waves off depends on their order.
+    let (a, b) = (json!({"text": "Please cancel the order, not the refund."}), json!({"text": "Where is my order?"}));
+    let answer = server.post_json("/v1/compare", json!({"a": a, "b": b, "seed": 0})).await.json();
+    let (order, units) = (&answer["a"]["order"], answer["a"]["units"].as_array().unwrap());
+    for (run, told) in order["p_shuffled"].as_array().unwrap().iter().enumerate() {
+        let mut words: Vec<&str> = units.iter().map(|unit| unit["text"].as_str().unwrap()).collect();
+        SplitMix64::stream(0, run as u64).shuffle(&mut words);
+        let posted = words.join(" ");
+        let map = server.post("/v1/attention", "text/plain", posted.clone()).await.json();
+        let scores = map["prediction"]["scores"].as_array().unwrap();
+        let p = scores.iter().find(|score| score["queue"] == order["class"]).unwrap()["p"].as_f64().unwrap();
+        assert!((told.as_f64().unwrap() - p).abs() < 1e-4, "{posted}: {told}, but posted {p}");
+    }
 }
 
 #[tokio::test]

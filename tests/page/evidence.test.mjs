@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pages, sendMail } from './support.mjs';
+import { openInside, pages, sendMail } from './support.mjs';
 
 const TEXT = 'It came at four. Can I get my money back? Nice driver.';
 const QUEUES = ['refunds', 'late-deliveries', 'general-feedback', 'order-changes', 'wholesale-orders', 'allergy-questions'];
@@ -75,7 +75,7 @@ test('against the runner-up a sentence counts for what it does to the lead', asy
 for (const [check, words] of [
   [{ verdict: 'supported' }, 'Supported: the marked words decide far more than others do.'],
   [{ verdict: 'not_supported' }, 'Not supported: taking out any other words does as much.'],
-  [{ verdict: 'undecidable', why: 'prior_wins' }, 'Cannot be said: an empty mail would go to this queue as well.'],
+  [{ verdict: 'undecidable', why: 'prior_wins' }, 'Cannot be said: a mail without any text gets this queue at least as surely.'],
 ]) {
   test(`the verdict is told with its figures: ${check.verdict}`, async () => {
     const { page, end } = await openWith(check);
@@ -85,6 +85,30 @@ for (const [check, words] of [
     await end();
   });
 }
+
+test('methods are compared for the chosen queue, and a verdict names the queue that it is about', async () => {
+  const { page, end } = await open();
+  await page.route('**/v1/explain?*', (route) => {
+    const asked = new URL(route.request().url()).searchParams;
+    if (!asked.has('method')) return route.fulfill({ json: explanation({ verdict: 'supported' }) });
+    const queue = asked.get('classes');
+    const found = (method, signed, value) => ({ method, class: queue, against: null, unit: 'word', signed, items: [{ field: 'body', start: 30, end: 35, text: 'money', ...value }] });
+    return route.fulfill({ json: {
+      evidence: [found('occlusion', true, { logit: -1 }), found('attention', false, { weight: 0.4 })],
+      checks: [{ method: 'occlusion', class: 'refunds', unit: 'word', q: 0.1, p_full: 0.91, p_without_top: 0.22, p_without_random_mean: 0.88, verdict: 'undecidable', why: 'prior_wins' }],
+      agreement: [{ a: 'occlusion', b: 'attention', class: queue, against: null, kendall_tau_b: 0.5, top10_overlap: 1 }],
+    } });
+  });
+  await sendMail(page, '', TEXT);
+  await openInside(page);
+  await page.locator('#inside label.select').filter({ hasText: /^For / }).locator('select').selectOption('late-deliveries');
+  await page.getByRole('button', { name: 'Measure them' }).click();
+  await page.waitForSelector('#inside table.methods');
+  assert.match(await page.locator('#inside table.methods').first().textContent(), /Cannot be saidRefunds 91% \u2192 22%, at random 88%/);
+  assert.match(await page.locator('#inside table.methods').last().textContent(), /0\.50, 10 of 10/);
+  assert.match(await page.textContent('#inside'), /A mail without any text gets Refunds at least as surely/);
+  await end();
+});
 
 test('a server that cannot measure leaves striking out', async () => {
   const { page, end } = await open();

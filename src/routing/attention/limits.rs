@@ -8,7 +8,8 @@ use crate::explain::{Heads, Layers, Reduce, Rows, Unit, word_units};
 /// Most weights that an answer in JSON, SVG or HTML holds.
 pub const MAX_JSON_CELLS: usize = 262_144;
 
-/// Most weights that one request may make the network keep: 200 MB.
+/// Most weights that one request may make the network keep while it computes, those of all windows, heads and rows of
+/// the layers asked for: 200 MB.
 const MAX_KEPT_CELLS: usize = 50_000_000;
 
 /// The axes that a request resolves to on a given router and mail.
@@ -21,6 +22,14 @@ pub(in crate::routing) struct Plan {
     pub shown: std::ops::Range<usize>,
 }
 
+/// Weights and the limit that they exceed.
+struct TooLarge {
+    cells: usize,
+    limit: usize,
+    /// Of what the network keeps for the answer, not of the answer.
+    kept: bool,
+}
+
 /// Resolves a request and refuses it before the network runs.
 pub(in crate::routing) fn plan(
     request: &AttentionRequest,
@@ -30,8 +39,8 @@ pub(in crate::routing) fn plan(
     let plan = Plan::resolve(request, service, prepared)?;
     match plan.too_large(request, service, prepared) {
         None => Ok(plan),
-        Some((cells, limit)) => {
-            Err(RoutingError::MapTooLarge { cells, limit, fitting: fitting(request, service, prepared) })
+        Some(TooLarge { cells, limit, kept }) => {
+            Err(RoutingError::MapTooLarge { cells, limit, kept, fitting: fitting(request, service, prepared) })
         }
     }
 }
@@ -52,8 +61,6 @@ impl Plan {
             .iter()
             .map(|range| word_units(&prepared.encoded.tokens[range.clone()], request.words))
             .collect();
-        // The last window of a long mail is shorter: a row must exist in some window, and is shown where it does.
-        request.rows.resolve(units.iter().map(Vec::len).max().unwrap_or(0))?;
         let shown = match request.window {
             Some(window) if window >= units.len() => {
                 return Err(crate::explain::SelectError::Unknown {
@@ -69,6 +76,9 @@ impl Plan {
             }
             None => 0..units.len(),
         };
+        // The last window of a long mail is shorter: a row must exist in some window that is shown, and is shown where
+        // it does.
+        request.rows.resolve(units[shown.clone()].iter().map(Vec::len).max().unwrap_or(0))?;
         let windows = units.into_iter().map(|units| {
             let rows = request.rows.within(units.len());
             (units, rows)
@@ -76,13 +86,8 @@ impl Plan {
         Ok(Self { layers, heads, windows: windows.collect(), shown })
     }
 
-    /// The weights asked for and the limit that they exceed: of the answer, or of what the network keeps for it.
-    fn too_large(
-        &self,
-        request: &AttentionRequest,
-        service: &RoutingService,
-        prepared: &Prepared,
-    ) -> Option<(usize, usize)> {
+    /// The weights and the limit that they exceed, if any.
+    fn too_large(&self, request: &AttentionRequest, service: &RoutingService, prepared: &Prepared) -> Option<TooLarge> {
         let Self { layers, heads, windows, shown } = self;
         let maps = match request.reduce {
             Reduce::None => layers.len() * heads.len(),
@@ -98,7 +103,9 @@ impl Plan {
         // The readable network is asked window by window and keeps nothing.
         let kept = if request.deep() { 0 } else { windows.len() * layers.len() * longest * longest };
         let kept = kept * service.router().encoder_config.n_heads;
-        [(cells, limit), (kept, MAX_KEPT_CELLS)].into_iter().find(|(cells, limit)| cells > limit)
+        let bounds =
+            [TooLarge { cells, limit, kept: false }, TooLarge { cells: kept, limit: MAX_KEPT_CELLS, kept: true }];
+        bounds.into_iter().find(|bound| bound.cells > bound.limit)
     }
 }
 

@@ -77,9 +77,9 @@ impl AttentionReply {
                 window
             })
             .collect();
-        // The first window stands at the top, so that readers of short mail never look further.
+        // The first window shown stands at the top, so that readers of short mail never look further.
         let several = windows.len() > 1;
-        for key in ["units", "attention", "pooling"] {
+        for key in ["window", "units", "attention", "pooling"] {
             // Sums of many thousand rows: not copied where they are not needed twice.
             let first =
                 windows.first_mut().map(|window| if several { window[key].clone() } else { window[key].take() });

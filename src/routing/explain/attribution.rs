@@ -5,7 +5,7 @@ use std::time::Instant;
 use candle_core::Tensor;
 
 use super::super::RoutingError;
-use super::gradients::{Gradients, MailTrace, Wanted};
+use super::gradients::{Gradients, MailTrace, Wanted, trace_passes};
 use super::request::{Method, Target};
 use crate::collate::WindowedEmail;
 use crate::explain::{relevance_row, rollout_row, through};
@@ -40,17 +40,18 @@ pub(super) struct Completeness {
     pub converged: bool,
 }
 
-/// What the methods say of one score, in their order; occlusion is none of them.
+/// What the methods say of one score, in their order; occlusion is none of them. `reserved` passes over the mail are left
+/// for what comes after.
 pub(super) async fn attribute(
     gradients: &mut Gradients<'_>,
     methods: &[Method],
     target: Target,
     ig_steps: Option<usize>,
+    reserved: usize,
 ) -> Result<Vec<Attribution>, RoutingError> {
     let score = gradients.score(target);
-    let needs = |wanted: &[Method]| methods.iter().any(|method| wanted.contains(method));
-    let by_gradient = needs(&[Method::Relevance, Method::Gradxinput]);
-    let trace = if by_gradient || needs(&[Method::Attention, Method::Rollout]) {
+    let by_gradient = methods.iter().any(|method| matches!(method, Method::Relevance | Method::Gradxinput));
+    let trace = if methods.iter().any(|&method| traced(method)) {
         Some(gradients.trace(&score, Wanted { gradients: by_gradient, figures: false }).await?)
     } else {
         None
@@ -58,7 +59,7 @@ pub(super) async fn attribute(
     let mut found = Vec::new();
     for &method in methods {
         match (method, &trace) {
-            (Method::Ig, _) => found.push(integrated(gradients, &score, target, ig_steps).await?),
+            (Method::Ig, _) => found.push(integrated(gradients, &score, target, ig_steps, reserved).await?),
             (Method::Occlusion, _) | (_, None) => {}
             (_, Some(trace)) => found.push(of_trace(gradients, method, target, trace)),
         }
@@ -100,9 +101,21 @@ fn passes(steps: usize, windows: usize) -> usize {
     each * steps + 2
 }
 
-/// Refuses integrated gradients that could never be paid, before anything else is done for them.
-pub(super) fn check_cost(mail: &WindowedEmail, fixed_steps: Option<usize>, limit: usize) -> Result<(), RoutingError> {
-    let tokens = passes(steps(fixed_steps).0, mail.windows.len()) * mail.cost();
+/// Whether a method reads the one trace that several share.
+fn traced(method: Method) -> bool {
+    !matches!(method, Method::Occlusion | Method::Ig)
+}
+
+/// Passes over the mail that the methods take for one score, at the least; occlusion's are none of these.
+pub(super) fn least_passes(methods: &[Method], fixed_steps: Option<usize>, windows: usize) -> usize {
+    let trace = if methods.iter().any(|&method| traced(method)) { trace_passes(windows) } else { 0 };
+    let integrated = if methods.contains(&Method::Ig) { passes(steps(fixed_steps).0, windows) } else { 0 };
+    trace + integrated
+}
+
+/// Refuses what could never be paid, before anything else is done for it.
+pub(super) fn check_cost(mail: &WindowedEmail, passes: usize, limit: usize) -> Result<(), RoutingError> {
+    let tokens = passes * mail.cost();
     if tokens > limit { Err(RoutingError::ExplanationTooLarge { tokens, limit }) } else { Ok(()) }
 }
 
@@ -113,6 +126,7 @@ async fn integrated(
     score: &Score,
     target: Target,
     fixed_steps: Option<usize>,
+    reserved: usize,
 ) -> Result<Attribution, RoutingError> {
     let (mut steps, last) = steps(fixed_steps);
     let windows = gradients.windows().len();
@@ -130,8 +144,11 @@ async fn integrated(
         let sum: f64 = windows.iter().flatten().sum();
         let error = (sum - (full - base)).abs() / (full - base).abs().max(1e-6);
         let converged = error <= TOLERANCE;
-        // The next round takes twice as long as this one; better an error that is told than no answer.
-        let next = gradients.affords(passes(2 * steps)) && gradients.has_time(3 * started.elapsed());
+        // The next round takes twice as long as this one, and what comes after needs its share; better an error that is
+        // told than no answer.
+        let needed = passes(2 * steps) + reserved;
+        let time = started.elapsed().mul_f64(1.5 * needed as f64 / passes(steps) as f64);
+        let next = gradients.affords(needed) && gradients.has_time(time);
         if converged || 2 * steps > last || !next {
             return Ok(Attribution {
                 method: Method::Ig,

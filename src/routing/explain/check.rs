@@ -13,7 +13,8 @@ use crate::explain::{
     top_share, word_parts,
 };
 
-/// Fewer sentences than this leave too little choice.
+/// Fewer sentences than this leave too little choice, where whole ones are taken out: in a mail of several windows, and
+/// where no words were looked at.
 const FEWEST_SENTENCES: usize = 5;
 
 /// What all methods are checked against: the same random choices for each.

@@ -17,7 +17,7 @@ use crate::explain::{Part, aligned, total_variation};
 use crate::inference::Caller;
 use crate::metrics::softmax;
 use crate::random::SplitMix64;
-use crate::tokenizer::{EncodedEmail, OffsetUnit};
+use crate::tokenizer::{EncodedEmail, OffsetUnit, Token};
 
 /// Shuffles of the words of a mail.
 const SHUFFLES: usize = 10;
@@ -207,10 +207,15 @@ async fn order(service: &RoutingService, rerun: &mut Rerun<'_>, seed: u64) -> Re
     }))
 }
 
-/// The mail with its words in another order; the pieces of a word stay together.
+/// The mail with its words in another order; the pieces of a word stay together. Subject and body keep their numbers of
+/// words: the reach of a negation ends between them, so a word counts as one of the field that it has come to stand in.
 fn shuffled(mail: &EncodedEmail, words: &[Part], seed: u64, run: u64) -> EncodedEmail {
     let mut order: Vec<&Part> = words.iter().collect();
     SplitMix64::stream(seed, run).shuffle(&mut order);
-    let tokens = order.into_iter().flat_map(|word| mail.tokens[word.tokens.clone()].iter().cloned()).collect();
+    let mut tokens = Vec::with_capacity(mail.tokens.len());
+    for (word, place) in order.into_iter().zip(words) {
+        let pieces = mail.tokens[word.tokens.clone()].iter();
+        tokens.extend(pieces.map(|piece| Token { field: place.field, ..piece.clone() }));
+    }
     EncodedEmail { tokens, tokens_total: mail.tokens_total }
 }

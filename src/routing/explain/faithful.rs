@@ -79,7 +79,7 @@ pub(in crate::routing) async fn faithfulness(
     }
     let budget = 4 * service.config().explain.max_tokens;
     let mut gradients = Gradients::open(service, &prepared, rerun.added.clone(), Caller::default(), budget).await?;
-    for found in attribute(&mut gradients, methods, target, None).await? {
+    for found in attribute(&mut gradients, methods, target, None, 0).await? {
         let of_words = per_part(&found.tokens, &words);
         let of_sentences = by_sentence(&of_words);
         scored.push((Some(found.method), of_words, of_sentences));

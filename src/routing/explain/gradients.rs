@@ -38,6 +38,11 @@ pub(in crate::routing) struct Gradients<'a> {
 /// Heads that are silenced in one job.
 const HEADS_AT_A_TIME: usize = 4;
 
+/// Passes over the mail that a trace takes: there and back, and there twice in a mail of several windows.
+pub(super) fn trace_passes(windows: usize) -> usize {
+    if windows > 1 { 3 } else { 2 }
+}
+
 /// What a trace is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::routing) struct Wanted {
@@ -224,8 +229,9 @@ impl<'a> Gradients<'a> {
 
     /// Everything that a score's maps and gradients show, window by window.
     pub(in crate::routing) async fn trace(&mut self, score: &Score, wanted: Wanted) -> Result<MailTrace, RoutingError> {
-        if !self.affords(3) {
-            return Err(self.too_large(3));
+        let passes = trace_passes(self.windows.len());
+        if !self.affords(passes) {
+            return Err(self.too_large(passes));
         }
         let words = self.words().await?;
         let (states, mut kept) = self.forward(&words, wanted.gradients).await?;

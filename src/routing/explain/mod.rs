@@ -32,7 +32,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::attribution::{attribute, check_cost};
+use self::attribution::{Attribution, attribute, check_cost, least_passes};
 use self::check::{Predicted, Trial, all_words, words_in};
 use self::occlusion::{Occlusion, occlude};
 use self::reply::Findings;
@@ -89,14 +89,23 @@ pub(super) async fn explain(
     if !policy::readable(&prepared.encoded) {
         return Err(RoutingError::NothingToRead);
     }
-    if request.methods.contains(&Method::Ig) {
-        check_cost(&prepared.windowed, request.ig_steps, service.config().explain.max_tokens)?;
-    }
+    let budget = service.config().explain.max_tokens;
+    // All scores share one budget. How many there are at the least is known before anything runs, how many exactly once
+    // the router has said which queue is likeliest.
+    let passes = least_passes(&request.methods, request.ig_steps, prepared.windowed.windows.len());
+    let fewest = request.fewest_targets(service.router());
+    check_cost(&prepared.windowed, fewest * passes, budget)?;
     let mut rerun = Rerun::start(service, &prepared, request.perturb, caller).await?;
     let targets = request.targets(service.router(), &rerun.logits)?;
     let Some(&first) = targets.first() else { return Err(RoutingError::NothingToRead) };
-    let everything = vec![true; rerun.n_tokens()];
-    let empty = rerun.without(&[everything]).await?.pop().unwrap_or_default();
+    // The check is about the decision, whatever queues were asked about.
+    let decided = Target { class: predicted(&rerun.logits), against: None };
+    let mut wanted = targets.clone();
+    if request.check && !wanted.contains(&decided) {
+        wanted.push(decided);
+    }
+    check_cost(&prepared.windowed, wanted.len() * passes, budget)?;
+    let empty = rerun.without_text().await?;
 
     let occlusion = if request.methods.contains(&Method::Occlusion) {
         let config = &service.config().explain;
@@ -106,38 +115,26 @@ pub(super) async fn explain(
     } else {
         None
     };
-    // The check is about the decision, whatever queues were asked about.
-    let decided = Target { class: predicted(&rerun.logits), against: None };
-    let mut wanted = targets.clone();
-    if request.check && !wanted.contains(&decided) {
-        wanted.push(decided);
-    }
     let (mut attributions, mut asked) = (Vec::new(), (0, 0));
     if request.methods.iter().any(|&method| method != Method::Occlusion) {
-        let budget = service.config().explain.max_tokens;
         let mut gradients = Gradients::open(service, &prepared, rerun.added.clone(), caller, budget).await?;
-        for target in wanted {
-            attributions.extend(attribute(&mut gradients, &request.methods, target, request.ig_steps).await?);
+        for (done, &target) in wanted.iter().enumerate() {
+            // What one score could spend on more steps is what the next ones need.
+            let reserved = (wanted.len() - done - 1) * passes;
+            let found = attribute(&mut gradients, &request.methods, target, request.ig_steps, reserved).await?;
+            attributions.extend(found);
         }
         asked = (gradients.forwards, gradients.tokens);
     }
 
     let view = MailView::new(service.router(), &prepared, request.offsets);
     let words = all_words(rerun.prepared);
-    let mut scores: Vec<(Method, Vec<f64>)> = Vec::new();
-    for &method in &request.methods {
-        let of_words = match (method, &occlusion) {
-            (Method::Occlusion, Some(occlusion)) => word_scores(occlusion, &words, decided, &rerun.logits),
-            _ => match attributions.iter().find(|found| found.method == method && found.target == decided) {
-                Some(found) => per_part(&found.tokens, &words),
-                None => continue,
-            },
-        };
-        scores.push((method, of_words));
-    }
+    let found = Found { occlusion: occlusion.as_ref(), attributions: &attributions, words: &words };
+    let agreed = agreements(&found.scores(&request.methods, first, &rerun.logits), first, &view);
     let mut checks = Vec::new();
     if request.check {
         let predicted = Predicted { class: decided.class, empty: &empty, seed: request.seed };
+        let scores = found.scores(&request.methods, decided, &rerun.logits);
         let trial = Trial::prepare(&mut rerun, occlusion.as_ref(), &words, predicted).await?;
         for (method, of_words) in &scores {
             let sentences = occlusion.as_ref().and_then(|found| found.sentences.as_ref());
@@ -162,7 +159,7 @@ pub(super) async fn explain(
         attributions: &attributions,
         empty: &empty,
         words: &words,
-        agreement: agreements(&scores),
+        agreement: agreed,
         checks,
         asked,
     };
@@ -171,6 +168,27 @@ pub(super) async fn explain(
 
 fn predicted(logits: &[f32]) -> usize {
     (0..logits.len()).reduce(|best, other| if logits[other] > logits[best] { other } else { best }).unwrap_or(0)
+}
+
+/// What was found out, before it is told.
+struct Found<'a> {
+    occlusion: Option<&'a Occlusion>,
+    attributions: &'a [Attribution],
+    words: &'a [Part],
+}
+
+impl Found<'_> {
+    /// What each method says of every word, for a score that all were asked about. `full` are the logits of the mail.
+    fn scores(&self, methods: &[Method], target: Target, full: &[f32]) -> Vec<(Method, Vec<f64>)> {
+        let of_words = |method: Method| match (method, self.occlusion) {
+            (Method::Occlusion, Some(occlusion)) => Some(word_scores(occlusion, self.words, target, full)),
+            _ => {
+                let found = self.attributions.iter().find(|found| found.method == method && found.target == target)?;
+                Some(per_part(&found.tokens, self.words))
+            }
+        };
+        methods.iter().filter_map(|&method| Some((method, of_words(method)?))).collect()
+    }
 }
 
 /// What each word adds to a score: its own effect where it was taken out, otherwise its share of its sentence's.
@@ -198,12 +216,15 @@ fn agreement(a: &[f64], b: &[f64]) -> Value {
     })
 }
 
-/// How far any two methods agree on the words.
-fn agreements(scores: &[(Method, Vec<f64>)]) -> Vec<Value> {
+/// How far any two methods agree on the words, for one score.
+fn agreements(scores: &[(Method, Vec<f64>)], target: Target, view: &MailView<'_>) -> Vec<Value> {
     let mut pairs = Vec::new();
     for (place, (a, scores_a)) in scores.iter().enumerate() {
         for (b, scores_b) in &scores[place + 1..] {
-            let mut pair = json!({"a": a, "b": b});
+            let mut pair = json!({
+                "a": a, "b": b, "class": view.queue(target.class),
+                "against": target.against.map(|other| view.queue(other)),
+            });
             let found = agreement(scores_a, scores_b);
             pair["kendall_tau_b"] = found["kendall_tau_b"].clone();
             pair["top10_overlap"] = found["top10_overlap"].clone();

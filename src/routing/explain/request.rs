@@ -1,5 +1,7 @@
 //! What a caller wants explained.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::super::RoutingError;
@@ -180,6 +182,19 @@ impl ExplainRequest {
         match &self.against {
             Against::Queue(label) => index_of(router, label).map(drop),
             _ => Ok(()),
+        }
+    }
+
+    /// How many scores there are to explain at the least, before the router has said which queues are likely.
+    pub(super) fn fewest_targets(&self, router: &RouterInfo) -> usize {
+        match &self.classes {
+            Classes::Predicted => 1,
+            Classes::Top3 => router.queues.len().min(3),
+            Classes::All => router.queues.len(),
+            // Two labels may mean one queue.
+            Classes::List(labels) => {
+                labels.iter().filter_map(|label| router.index_of_label(label)).collect::<BTreeSet<usize>>().len()
+            }
         }
     }
 

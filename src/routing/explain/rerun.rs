@@ -95,7 +95,7 @@ impl<'a> Rerun<'a> {
         let (parts, logits) = rerun.run(Group::of(vec![windows])).await?;
         rerun.whole = Arc::new(parts);
         let network = logits.first().map_or(&[][..], Vec::as_slice);
-        rerun.added = service.added_by_words(network, prepared, &[]);
+        rerun.added = service.added_by_words(network, &prepared.encoded, &[]);
         rerun.logits = rerun.queue_logits(network, &rerun.added)?;
         Ok(rerun)
     }
@@ -165,6 +165,18 @@ impl<'a> Rerun<'a> {
             Perturb::Delete => None,
             Perturb::Mask => self.service.tokenizer().mask(),
         };
+        self.changed(removals, mask).await
+    }
+
+    /// Logits of the queues for a mail without any text, however parts are taken out: hidden words are no empty mail.
+    pub(super) async fn without_text(&mut self) -> Result<Vec<f32>, RoutingError> {
+        let everything = vec![true; self.n_tokens()];
+        let logits = self.changed(&[everything], None).await?.pop();
+        logits.ok_or(RoutingError::Network(ModelError::BadBatch))
+    }
+
+    /// Logits of the queues for versions of the mail; `mask`, where there is one, stands where tokens are gone.
+    async fn changed(&mut self, removals: &[Vec<bool>], mask: Option<u32>) -> Result<Vec<Vec<f32>>, RoutingError> {
         let budget = self.service.config().explain.max_batch_tokens;
         let mut decided = Vec::with_capacity(removals.len());
         let mut rest = removals;
@@ -182,30 +194,31 @@ impl<'a> Rerun<'a> {
             let versions = now.iter().map(|removed| self.prepared.windowed.without(removed, mask)).collect();
             let (_, logits) = self.run(Group::of(versions)).await?;
             for (removed, logits) in now.iter().zip(&logits) {
-                decided.push(self.decide(logits, removed)?);
+                decided.push(self.decide(logits, &self.prepared.encoded, removed)?);
             }
         }
         Ok(decided)
     }
 
-    /// Logits of the queues for other orders of the same tokens: the words count the same in each.
+    /// Logits of the queues for other orders of the same tokens. Words are counted anew in each: which of them a
+    /// negation waves off depends on what stands after it.
     pub(super) async fn reordered(&mut self, mails: &[EncodedEmail]) -> Result<Vec<Vec<f32>>, RoutingError> {
         let router = self.service.router();
         let mut decided = Vec::with_capacity(mails.len());
-        for mail in mails {
-            let mail = WindowedEmail::new(mail, self.service.tokenizer(), &router.windows, router.pooling);
+        for encoded in mails {
+            let mail = WindowedEmail::new(encoded, self.service.tokenizer(), &router.windows, router.pooling);
             let windows = mail.single_windows().into_iter().map(Some).collect();
             let (_, logits) = self.run(Group::of(vec![windows])).await?;
             for logits in &logits {
-                decided.push(self.decide(logits, &[])?);
+                decided.push(self.decide(logits, encoded, &[])?);
             }
         }
         Ok(decided)
     }
 
-    /// Adds what the words that are left say, and joins the logits of merged queues.
-    fn decide(&self, network: &[f32], removed: &[bool]) -> Result<Vec<f32>, RoutingError> {
-        self.queue_logits(network, &self.service.added_by_words(network, self.prepared, removed))
+    /// Adds what the words of `encoded` that are left say, and joins the logits of merged queues.
+    fn decide(&self, network: &[f32], encoded: &EncodedEmail, removed: &[bool]) -> Result<Vec<f32>, RoutingError> {
+        self.queue_logits(network, &self.service.added_by_words(network, encoded, removed))
     }
 
     fn queue_logits(&self, network: &[f32], added: &[f32]) -> Result<Vec<f32>, RoutingError> {

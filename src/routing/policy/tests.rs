@@ -112,8 +112,14 @@ fn a_disabled_queue_is_neither_the_answer_nor_in_the_set() {
     let verdict = decide(&router, &PolicyConfig::default(), &mail(TEXT), &encoded(1), Some(logits));
     assert_eq!(verdict.outcome, Outcome::NeedsHuman);
     assert!(verdict.reasons.contains(&Reason::QueueDisabled));
+    // One queue that may be shown is not several.
+    assert!(!verdict.reasons.contains(&Reason::SeveralIntents), "{:?}", verdict.reasons);
     assert_eq!(verdict.candidate_set.unwrap(), ["allergy"]);
     assert!(verdict.candidates.iter().all(|candidate| candidate.queue != "late"));
+    // Where no other queue is possible there is no set, rather than an empty one.
+    router.calibration.conformal = Some(0.1);
+    let verdict = decide(&router, &PolicyConfig::default(), &mail(TEXT), &encoded(1), Some(logits));
+    assert_eq!((verdict.outcome, verdict.candidate_set), (Outcome::NeedsHuman, None));
 }
 
 #[test]
@@ -132,6 +138,11 @@ fn a_queue_that_is_only_suggested_is_a_candidate_and_never_the_answer() {
 fn what_the_mail_is_gives_reasons_too() {
     assert_eq!(reasons_of_text("Refund!"), [Reason::TooShort]);
     assert_eq!(reasons_of_text("  "), [Reason::EmptyBody]);
+    // Scripts that put no blanks between words: Japanese, Chinese, Thai.
+    for text in ["ケーキがまだ届きません。返金していただけますか。", "蛋糕还没有送到，可以退款吗？", "เค้กยังไม่มาถึง"]
+    {
+        assert!(!reasons_of_text(text).contains(&Reason::TooShort), "{text}");
+    }
     let german = "Wo bleibt meine Bestellung? Sie sollte schon am Freitag kommen, und niemand hat mir geschrieben.";
     assert_eq!(reasons_of_text(german), [Reason::UnsupportedLanguage]);
     let long = decide(&router(plain()), &PolicyConfig::default(), &mail(TEXT), &encoded(9), Some(&[0.0, 5.0, 0.0]));

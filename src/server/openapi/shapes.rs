@@ -161,11 +161,15 @@ pub(super) struct AttentionReply {
     model: AttentionModel,
     prediction: AttentionPrediction,
     text: AttentionText,
-    /// Units of the first window; rows and columns of a map are numbers of these.
+    /// Number of the first window shown: the one asked for, otherwise 0.
+    window: usize,
+    /// Units of the first window shown; rows and columns of a map are numbers of these.
     units: Vec<UnitShape>,
-    /// The map of the first window.
+    /// The map of the first window shown.
     attention: MapShape,
-    /// Every window, where there are several.
+    /// What the units of the first window shown count in the pooling.
+    pooling: PoolingShape,
+    /// Every window, where several are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     windows: Option<Vec<WindowMap>>,
     /// What to keep in mind when reading the map.
@@ -182,6 +186,8 @@ pub(super) struct AttentionModel {
     heads: usize,
     pooling: Pooling,
     max_length: usize,
+    /// Ceiling on the tokens read of one mail.
+    max_tokens: usize,
 }
 
 /// Scores of all queues.
@@ -208,6 +214,8 @@ pub(super) struct AttentionText {
     subject_length: usize,
     tokens_total: usize,
     tokens_used: usize,
+    /// How many windows the mail is read in.
+    windows: usize,
     /// Text beyond the token ceiling.
     unread: Vec<Stretch>,
     /// Text that cleaning took out.
@@ -252,6 +260,8 @@ pub(super) struct MapShape {
     kind: String,
     reduce: String,
     class: Option<String>,
+    /// The queue that the score of `class` is compared with.
+    against: Option<String>,
     dims: Vec<String>,
     #[schemars(length(min = 4, max = 4))]
     shape: Vec<usize>,
@@ -276,8 +286,20 @@ pub(super) struct MapShape {
 pub(super) struct WindowMap {
     window: usize,
     tokens: TokenRange,
+    pooling: PoolingShape,
     units: Vec<UnitShape>,
     attention: MapShape,
+}
+
+/// How much each unit of a window counts for a queue.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PoolingShape {
+    /// The queue: the one that relevance speaks of, otherwise the likeliest.
+    class: String,
+    /// The window's share; those of all windows of a mail sum to 1.
+    sum: f64,
+    /// For each unit.
+    weights: Vec<f64>,
 }
 
 /// Tokens of a window.

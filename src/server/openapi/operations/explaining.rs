@@ -97,6 +97,13 @@ fn attention(schemas: &mut Schemas) -> Operation {
 fn explain() -> Operation {
     let operation =
         Operation::post("/v1/explain", "explain", TAG, "What speaks for a queue in one mail, and whether that holds")
+            .describe(
+                "Each of `checks` is about the likeliest queue, which its `class` names, whatever `classes` and `against` are: \
+                 `verdict` is `supported`, `weak`, `not_supported`, or `undecidable`. Then `why` is `too_short` (fewer than 10 \
+                 words, or than 5 sentences where whole sentences are taken out: in a mail of several windows, and with \
+                 `unit=sentence`) or `prior_wins` (a mail without any text gets the queue at least as surely). Each of \
+                 `agreement` is about the first queue asked about, which its `class` names.",
+            )
             .parameter("query", "method", "One or several.", json!({"type": "string", "pattern": METHODS}))
             .parameter("query", "unit", "What is shown.", word(&["auto", "sentence", "word"]))
             .parameter("query", "classes", "`predicted`, `top3`, `all` or ids of queues.", queue())

@@ -54,6 +54,7 @@ export class Methods {
 
   results() {
     const { evidence, checks, agreement } = this.reply;
+    const { app } = this;
     const methods = Object.keys(METHODS).map((name) => ({ name, ...evidence.find(({ method }) => method === name), check: checks.find(({ method }) => method === name) })).filter(({ items }) => items);
     const words = methods.reduce((most, { items }) => (items.length > most.length ? items : most), []);
     // Where a method put words together, each of them has the value of all.
@@ -71,13 +72,13 @@ export class Methods {
       } }, text));
     const warned = [
       ...methods.filter(({ converged }) => converged === false).map(({ name, approximation_error: error }) => `${METHODS[name][0]} did not converge (error ${percent(error)}): it is not painted.`),
-      ...(checks.some(({ why }) => why === 'prior_wins') ? ['An empty mail would go to this queue as well: no word needs to have decided it.'] : []),
+      ...checks.filter(({ why }) => why === 'prior_wins').slice(0, 1).map((check) => `A mail without any text gets ${app.name(check.class)} at least as surely: no word needs to have decided it.`),
     ];
     return [
       warned.map((warning) => h('p.banner', {}, warning.replace(/^./, (first) => first.toUpperCase()))),
       h('div.scroll', { tabindex: '0', role: 'region', 'aria-label': 'Words and methods' }, h('table.methods', {},
         h('thead', {}, h('tr', {}, head('word', null, 'In the order of the mail'), methods.map(({ name }, column) => head(METHODS[name][0], column, METHODS[name][1]))),
-          h('tr', {}, h('td', {}, 'verdict'), methods.map((method) => h('td', {}, verdict(method))))),
+          h('tr', {}, h('td', {}, 'verdict'), methods.map((method) => h('td', {}, verdict(app, method))))),
         h('tbody', {}, rows.map(({ word, values }) => h('tr', {}, h('th', { scope: 'row' }, h('bdi', {}, label(word.text ?? '', 24))),
           values.map((one, column) => cell(one, one / most[column], methods[column]))))))),
       h('h3', {}, 'Do they agree?'),
@@ -87,10 +88,11 @@ export class Methods {
   }
 }
 
-function verdict({ converged, approximation_error: error, check }) {
+/** The check is about the likeliest queue, whichever was chosen, so it names it. */
+function verdict(app, { converged, approximation_error: error, check }) {
   if (converged === false) return `not converged (error ${percent(error)}): not painted`;
   const [word, meaning] = VERDICTS[check?.why] ?? VERDICTS[check?.verdict] ?? ['\u2013'];
-  const moved = check ? `${percent(check.p_full)} \u2192 ${percent(check.p_without_top)}, at random ${percent(check.p_without_random_mean)}` : '';
+  const moved = check ? `${app.name(check.class)} ${percent(check.p_full)} \u2192 ${percent(check.p_without_top)}, at random ${percent(check.p_without_random_mean)}` : '';
   return [h('b', { title: meaning }, word), h('br'), moved, error === null || error === undefined ? null : [h('br'), `error ${percent(error)}`]];
 }
 

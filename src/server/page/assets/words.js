@@ -44,8 +44,8 @@ export const VERDICTS = {
   weak: ['Weak', 'the marked words matter more than others, but not by much.'],
   not_supported: ['Not supported', 'taking out any other words does as much. Do not read meaning into the marks.'],
   undecidable: ['Cannot be said', 'there is too little to go by.'],
-  too_short: ['Cannot be said', 'the mail is too short to take a part of it at random.'],
-  prior_wins: ['Cannot be said', 'an empty mail would go to this queue as well.'],
+  too_short: ['Cannot be said', 'the mail is too short to take a part of it at random: it takes ten words, or five sentences where whole ones are taken out.'],
+  prior_wins: ['Cannot be said', 'a mail without any text gets this queue at least as surely.'],
 };
 
 /** The sentence that goes with every map. */
