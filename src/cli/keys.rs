@@ -19,7 +19,7 @@ enum KeysCommand {
         Put the line into a file, name the file as server.keys_file, and give the key to whoever shall use it. A running\n\
         service reads the file again when it changes.")]
     New {
-        /// Name of the key: who uses it, as metrics of refusals and the key file will say.
+        /// Name of the key: who uses it, as the key file will say.
         name: String,
         /// What the key is good for: route (decisions), explain (maps and evidence), admin (metrics, changes).
         #[arg(long, value_name = "SCOPE,...", value_delimiter = ',', default_value = "route")]

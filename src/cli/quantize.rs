@@ -34,7 +34,7 @@ pub(super) struct QuantizeArgs {
     /// Write the changed router here instead of in its place.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Threads; 0: as many as there are cores.
+    /// Threads; 0: as many as cgroup and affinity allow.
     #[arg(long, default_value_t = 0)]
     threads: usize,
 }

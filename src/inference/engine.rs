@@ -100,9 +100,9 @@ impl Shared {
     }
 
     /// Tells the callers of mails that are not run, where they still listen.
-    pub(super) fn drop_all(&self, dropped: Vec<(Work, Dropped)>) {
-        for (work, why) in dropped {
-            self.tell(&Event::Dropped(why));
+    pub(super) fn drop_all(&self, dropped: Vec<(Work, Lane, Dropped)>) {
+        for (work, lane, why) in dropped {
+            self.tell(&Event::Dropped { lane, why });
             work.refuse(InferenceError::Expired);
         }
     }
@@ -173,7 +173,7 @@ impl Engine {
         let arrived = Instant::now();
         self.enqueue(lane, Entry { cost, caller, arrived, job: work }).inspect_err(|error| {
             if let Some(why) = error.refused() {
-                self.shared.tell(&Event::Refused(why));
+                self.shared.tell(&Event::Refused { lane, why });
             }
         })?;
         // The thread drops an answer only where it panicked.
@@ -197,7 +197,8 @@ impl Engine {
         drop(state);
         self.shared.drop_all(dropped);
         for (displaced, why) in admitted? {
-            self.shared.tell(&Event::Refused(Refused::OverShare));
+            // Only mails of the same lane make room.
+            self.shared.tell(&Event::Refused { lane, why: Refused::OverShare });
             displaced.refuse(why);
         }
         self.shared.wake.notify_one();

@@ -19,9 +19,19 @@ pub enum Event {
         ran: Duration,
     },
     /// A mail was refused at once, or displaced by one of a client that holds less.
-    Refused(Refused),
+    Refused {
+        /// Which lane it was for.
+        lane: Lane,
+        /// Why.
+        why: Refused,
+    },
     /// A mail that waited was not run, since nobody waits for its answer any more.
-    Dropped(Dropped),
+    Dropped {
+        /// Which lane it waited in.
+        lane: Lane,
+        /// Why.
+        why: Dropped,
+    },
     /// The network failed on a mail.
     Failed,
     /// The model's thread panicked and went on.

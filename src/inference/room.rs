@@ -87,15 +87,16 @@ impl<T: Waits> Room<T> {
         self.bound(lane, entry.cost, 0, 0).is_some() || self.too_late(lane, entry, now).is_some()
     }
 
-    /// Takes out what nobody waits for any more.
-    pub(super) fn sweep(&mut self, now: Instant) -> Vec<(T, Dropped)> {
+    /// Takes out what nobody waits for any more, with the lane that it waited in.
+    pub(super) fn sweep(&mut self, now: Instant) -> Vec<(T, Lane, Dropped)> {
         let mut dropped = Vec::new();
-        for line in &mut self.lines {
+        for (lane, line) in Lane::ALL.into_iter().zip(&mut self.lines) {
             let expired = |entry: &Entry<T>| entry.caller.deadline.is_some_and(|deadline| deadline <= now);
             if line.entries.iter().any(|entry| entry.job.abandoned() || expired(entry)) {
                 let taken = line.take(|_, entry| entry.job.abandoned() || expired(entry));
                 let why = |entry: &Entry<T>| if expired(entry) { Dropped::Expired } else { Dropped::Cancelled };
-                dropped.extend(taken.into_iter().map(|entry| (why(&entry), entry.job)).map(|(why, job)| (job, why)));
+                dropped
+                    .extend(taken.into_iter().map(|entry| (why(&entry), entry.job)).map(|(why, job)| (job, lane, why)));
             }
         }
         dropped

@@ -1,7 +1,8 @@
 //! The HTTP service: requests in, decisions and attention maps out.
 //!
 //! The port opens at once; until the router is loaded every question about mail is answered with 503. Every error is an
-//! RFC 9457 problem with a stable `code`. No mail text and no address is logged.
+//! RFC 9457 problem with a stable `code`, but where a client of another server asks: it gets that server's words. No mail text
+//! and no address is logged.
 //!
 //! ```no_run
 //! use postroom::artifact::load_router;

@@ -28,7 +28,7 @@ pub(super) async fn observe(State(server): State<Handle>, request: Request, next
     let matched = route.as_ref().map(MatchedPath::as_str);
     let route = matched.unwrap_or("none");
     // What probes and monitoring ask every few seconds.
-    let quiet = matches!(route, "/livez" | "/readyz" | "/metrics");
+    let quiet = matches!(route, "/livez" | "/readyz" | "/v2/health/live" | "/v2/health/ready" | "/metrics");
 
     let span = server.traces().filter(|_| !quiet).map(|traces| {
         let mut span = RequestSpan::begin(traces, &method, matched, request.headers());

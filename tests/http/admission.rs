@@ -171,8 +171,10 @@ async fn a_mail_whose_client_hangs_up_is_never_run() {
     server.answers_good_mail().await;
     assert_eq!(service.waiting(), 0);
     let told = String::from_utf8(server.get("/metrics").await.body.to_vec()).unwrap();
-    let line =
-        told.lines().find(|line| line.starts_with("postroom_mails_dropped_total{reason=\"cancelled\"}")).unwrap();
+    let line = told
+        .lines()
+        .find(|line| line.starts_with("postroom_mails_dropped_total{lane=\"route\",reason=\"cancelled\"}"))
+        .unwrap();
     assert!(line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() >= 5.0, "{line}");
     assert!(told.contains("status=\"499\""), "{told}");
 }

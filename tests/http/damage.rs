@@ -185,3 +185,28 @@ async fn a_reload_says_which_file_of_the_router_in_force_is_damaged() {
     let states = server.states().await;
     assert!(states["routers"][0]["refused"]["reason"].as_str().unwrap().contains("head.safetensors"), "{states}");
 }
+
+/// Mail is routed without the files; what needs gradients reads them once more when it is first asked.
+#[tokio::test]
+async fn what_needs_files_that_are_gone_says_so_until_they_are_back() {
+    let folder = tiny::folder();
+    tiny::write(folder.path(), "shop", 0);
+    let server = serve(open(folder.path(), "shop", &RoutersConfig::default())).await;
+    let (there, away) = (folder.path().join("tiny"), folder.path().join("away"));
+    std::fs::rename(&there, &away).unwrap();
+    let mail = json!({"text": "Where is my order? It is late."});
+    let gradients =
+        ["/v1/explain?method=rollout", "/v1/heads", "/v1/attention?reduce=rollout", "/v1/attention?weight=norm"];
+    for path in gradients {
+        server.post_json(path, mail.clone()).await.problem(503, "gradients_unavailable");
+    }
+    for path in ["/v1/route", "/v1/explain", "/v1/attention"] {
+        let reply = server.post_json(path, mail.clone()).await;
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+    }
+    std::fs::rename(&away, &there).unwrap();
+    for path in gradients {
+        let reply = server.post_json(path, mail.clone()).await;
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+    }
+}

@@ -46,7 +46,7 @@ async fn requests_decisions_and_batches_are_counted() {
         assert!(found, "{line} is not in\n{told}");
     }
     assert!(told.contains("postroom_decisions_total{decision=\"route\",queue=\""), "{told}");
-    assert!(told.contains("postroom_model_busy_seconds_total "), "{told}");
+    assert!(told.contains("postroom_model_busy_seconds_total{router=\"arbitrary\"} "), "{told}");
     let version = server.get("/v1/model").await.json()["version"].as_str().unwrap().to_owned();
     let router = format!("router=\"arbitrary\",version=\"{version}\",encoder=\"minilm-l6-v2\",device=\"cpu\"");
     assert!(told.contains(&format!("postroom_model_info{{{router}}} 1")), "{told}");

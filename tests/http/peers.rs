@@ -132,6 +132,8 @@ async fn info_tells_the_router_its_labels_and_its_limits() {
     let labels = &info["model_type"]["classifier"];
     assert_eq!(labels["id2label"]["1"], "late-deliveries");
     assert_eq!(labels["label2id"]["late-deliveries"], 1);
+    // What a client of the peer adds is passed over, as at its other endpoints.
+    assert_eq!(server.get("/info?verbose=true").await.json(), info);
 }
 
 #[tokio::test]

@@ -375,6 +375,11 @@ async fn a_shadow_is_counted_and_changes_no_answer() {
     let decided = format!("postroom_decisions_total{{decision=\"route\",queue=\"{}\"}} {mails}", QUEUES[0]);
     assert!(metrics.contains(&decided) && !metrics.contains(&format!("queue=\"{}\"}} ", QUEUES[1])), "{metrics}");
     assert!(metrics.contains(&format!("postroom_shadow_mails_total{{outcome=\"scored\"}} {scored}")), "{metrics}");
+    assert!(metrics.contains("postroom_shadow_agreement 0.0\n"), "{metrics}");
+    // Where there is no shadow, none disagrees.
+    let metrics = alone.ask_admin("GET", "/metrics").await;
+    let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
+    assert!(metrics.contains("postroom_shadow_agreement NaN\n"), "{metrics}");
     assert_eq!(report["matrix"], json!({QUEUES[0]: {QUEUES[1]: scored}}));
     assert_eq!((&report["agreement"], &report["same_likeliest_queue"]), (&json!(0.0), &json!(0.0)));
     assert_eq!((&report["live_version"], &report["shadow_version"]), (&json!(versions[0]), &json!(versions[1])));

@@ -172,7 +172,9 @@ async fn a_batch_has_a_decision_for_each_mail_and_an_error_its_code() {
 
     let server = TestServer::with(ServerConfig::default(), None).await;
     server.handle.export_traces(&to(&collector)).unwrap();
-    server.get("/readyz").await;
+    for probe in ["/livez", "/readyz", "/v2/health/live", "/v2/health/ready", "/metrics"] {
+        server.get(probe).await;
+    }
     server.post("/v1/route", "text/plain", "Where is my order?").await;
     let spans = collector.spans(1);
     assert_eq!(attribute(&spans[0].attributes, "error.type"), "not_ready");

@@ -58,8 +58,8 @@ fn bench() -> Bench {
         let place = match event {
             Event::Panicked => 0,
             Event::Failed => 1,
-            Event::Dropped(Dropped::Expired) => 2,
-            Event::Dropped(Dropped::Cancelled) => 3,
+            Event::Dropped { why: Dropped::Expired, .. } => 2,
+            Event::Dropped { why: Dropped::Cancelled, .. } => 3,
             _ => return,
         };
         counts[place].fetch_add(1, Ordering::SeqCst);
@@ -116,6 +116,21 @@ async fn whoever_has_an_answer_finds_its_batch_counted() {
         engine.run(WindowedEmail::of_tokens(vec![1]), KeepMaps::None, Caller::default()).await.unwrap();
         assert_eq!(batches.load(Ordering::SeqCst), answered);
     }
+}
+
+/// Maps that find no place are no mail that was not routed.
+#[tokio::test]
+async fn what_is_refused_is_told_with_the_lane_that_it_was_for() {
+    let engine = Engine::start(Stub(|_: &[u32]| Ok(())), InferenceConfig::default()).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let events = Arc::clone(&told);
+    engine.observe(Arc::new(move |event| events.lock().unwrap().push(*event)));
+    let passed = Caller { deadline: Some(Instant::now()), ..Caller::default() };
+    for keep in [KeepMaps::None, KeepMaps::Layers(vec![0])] {
+        engine.run(WindowedEmail::of_tokens(vec![1]), keep, passed).await.unwrap_err();
+    }
+    let refused = [Lane::Route, Lane::Maps].map(|lane| Event::Refused { lane, why: Refused::TooLate });
+    assert_eq!(*told.lock().unwrap(), refused);
 }
 
 #[tokio::test]

@@ -118,8 +118,8 @@ fn what_nobody_waits_for_is_swept_and_its_place_is_free() {
     room.admit(Lane::Route, due_in("late", 10, soon, now), now).unwrap();
     room.admit(Lane::Route, Entry { job: Named("gone", true), ..entry("gone", 10) }, now).unwrap();
     room.admit(Lane::Route, entry("waits", 10), now).unwrap();
-    assert_eq!(room.sweep(now), [(Named("gone", true), Dropped::Cancelled)]);
-    assert_eq!(room.sweep(now + soon), [(Named("late", false), Dropped::Expired)]);
+    assert_eq!(room.sweep(now), [(Named("gone", true), Lane::Route, Dropped::Cancelled)]);
+    assert_eq!(room.sweep(now + soon), [(Named("late", false), Lane::Route, Dropped::Expired)]);
     assert_eq!((room.mails(Lane::Route), room.tokens()), (1, 10));
     assert_eq!(names(room.next()), ["waits"]);
 }

@@ -117,7 +117,7 @@ impl Drift {
         };
         let help = "Decisions in the window that the drift gauges speak of";
         registry.register("drift_window_decisions", help, this.decisions.clone());
-        let help = "Share of the window's mails whose likeliest queue is this one";
+        let help = "Share of the window's mails with candidates whose likeliest queue that is on is this one";
         registry.register("drift_queue_share", help, this.queue_share.clone());
         let help = "Share of the window's mails handed to a person";
         registry.register("drift_needs_human_share", help, this.needs_human_share.clone());

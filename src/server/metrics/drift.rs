@@ -15,7 +15,7 @@ pub(super) struct Window {
 
 #[derive(Debug)]
 struct Seen {
-    /// The likeliest queue, routed there or not; `None` where the network was not asked.
+    /// The likeliest queue that is on, routed there or not; `None` where the network was not asked.
     queue: Option<String>,
     confidence: Option<f64>,
     needs_human: bool,
@@ -26,6 +26,7 @@ struct Seen {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Mix {
     pub decisions: usize,
+    /// Of the mails with a likeliest queue.
     pub queues: BTreeMap<String, f64>,
     pub needs_human: f64,
     pub out_of_scope: f64,

@@ -79,8 +79,8 @@ impl Metrics {
 
     /// Counts what a service decides and what happens in its queue from now on.
     pub(super) fn watch(self: &Arc<Self>, service: &RoutingService) {
-        let metrics = Arc::clone(self);
-        service.observe(Arc::new(move |event| metrics.model.happened(event)));
+        let (metrics, busy) = (Arc::clone(self), self.model.busy(service));
+        service.observe(Arc::new(move |event| metrics.model.happened(event, &busy)));
         let metrics = Arc::clone(self);
         service.observe_decisions(Arc::new(move |decision| {
             metrics.decisions.decided(decision);

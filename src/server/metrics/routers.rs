@@ -52,6 +52,8 @@ impl RouterMetrics {
         registry.register("shadow_mails", "Mails for the shadow, by what became of them", this.shadow.clone());
         let help = "Share of scored mails with the same outcome, of the versions in force; NaN before the first";
         registry.register("shadow_agreement", help, this.shadow_agreement.clone());
+        // Without a shadow it stays so: 0 would be a shadow that agrees on nothing.
+        this.shadow_agreement.set(f64::NAN);
         this
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, StatusCode, Uri};
+use axum::http::{HeaderName, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use super::{Overlong, Text, read_json, score};
 use crate::routing::{QueueScore, Scores};
 use crate::server::asker::Asker;
-use crate::server::extract::{Asked, ROUTER, query};
+use crate::server::extract::Asked;
 use crate::server::problem::Problem;
 use crate::server::state::Handle;
 
@@ -236,11 +236,9 @@ pub(in crate::server) struct Labels {
 }
 
 pub(in crate::server) async fn info(
-    State(server): State<Handle>,
     asked: Result<Asked, Problem>,
-    uri: Uri,
+    State(server): State<Handle>,
 ) -> Result<Json<Info>, PredictError> {
-    query::refuse_all_but(&uri, &[ROUTER])?;
     let asked = asked?;
     let name = asked.name().unwrap_or(asked.router_name()).to_owned();
     let service = asked.service();
