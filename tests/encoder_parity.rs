@@ -5,7 +5,7 @@
 mod common;
 
 use candle_core::{DType, Device, Tensor};
-use postroom::model::KeepMaps;
+use postroom::model::{KeepMaps, PackedBatch};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -62,6 +62,40 @@ fn hidden_states_and_maps_are_those_of_the_reference() {
 
         let sums = maps.sum(3).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
         assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-5), "{} tokens: a row does not sum to 1", text.tokens);
+    }
+}
+
+/// The engine that serves has kernels of its own, for windows of any length.
+#[test]
+fn the_engine_that_serves_gives_the_hidden_states_and_maps_of_the_reference() {
+    let encoder = common::encoder_dir().batch_encoder(DType::F32, &Device::Cpu, None).unwrap();
+    let d_model = encoder.config().d_model;
+    let mut identity = vec![0f32; d_model * d_model];
+    (0..d_model).for_each(|column| identity[column * (d_model + 1)] = 1.0);
+    let path = common::root().join("tests/fixtures/reference/encoder.safetensors");
+    let numbers = candle_core::safetensors::load(path, &Device::Cpu).unwrap();
+    let keep = KeepMaps::Layers((0..encoder.config().n_layers).collect());
+    for Text { tokens, input_ids, rows } in reference().texts {
+        let rows = Tensor::new(rows.as_slice(), &Device::Cpu).unwrap();
+        let batch = PackedBatch {
+            token_weights: vec![1.0 / tokens as f32; tokens],
+            input_ids,
+            window_offsets: vec![0, tokens],
+            mail_offsets: vec![0, 1],
+        };
+        let output = encoder.project(&batch, &keep, &identity).unwrap();
+        let hidden = Tensor::from_vec(output.values, (tokens, d_model), &Device::Cpu).unwrap();
+        let difference =
+            largest_difference(&hidden.index_select(&rows, 0).unwrap(), &numbers[&format!("{tokens}.hidden")]);
+        assert!(difference < 1e-4, "{tokens} tokens: hidden states differ by {difference}");
+        let shape = (encoder.config().n_layers, encoder.config().n_heads, tokens, tokens);
+        let maps = Tensor::from_slice(&output.maps[0].weights, shape, &Device::Cpu).unwrap();
+        let difference = largest_difference(&maps.index_select(&rows, 2).unwrap(), &numbers[&format!("{tokens}.maps")]);
+        assert!(difference < 1e-5, "{tokens} tokens: maps differ by {difference}");
+        // Nothing is different where no map is kept.
+        let fast = encoder.project(&batch, &KeepMaps::None, &identity).unwrap();
+        let fast = Tensor::from_vec(fast.values, (tokens, d_model), &Device::Cpu).unwrap();
+        assert!(largest_difference(&fast, &hidden) < 1e-5, "{tokens} tokens");
     }
 }
 

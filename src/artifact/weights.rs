@@ -131,8 +131,27 @@ impl Weights {
     }
 }
 
+/// Whether all stored numbers are finite. A network with others would give answers that look like any.
+fn check_finite(view: &TensorView<'_>) -> Result<(), String> {
+    let all = |bits: &[u8], exponent: u16| {
+        let (halves, _) = bits.as_chunks::<2>();
+        halves.iter().all(|bytes| u16::from_le_bytes(*bytes) & exponent != exponent)
+    };
+    let finite = match view.dtype() {
+        Dtype::F32 => {
+            let (words, _) = view.data().as_chunks::<4>();
+            words.iter().all(|bytes| f32::from_le_bytes(*bytes).is_finite())
+        }
+        Dtype::F16 => all(view.data(), 0x7c00),
+        Dtype::BF16 => all(view.data(), 0x7f80),
+        _ => true,
+    };
+    if finite { Ok(()) } else { Err("it holds numbers that are not finite".to_owned()) }
+}
+
 /// The values of a stored tensor; safetensors stores little-endian numbers.
 fn floats(view: &TensorView<'_>) -> Result<Vec<f32>, String> {
+    check_finite(view)?;
     let (halves, _) = view.data().as_chunks::<2>();
     let (words, _) = view.data().as_chunks::<4>();
     match view.dtype() {
@@ -154,8 +173,38 @@ fn load_tensor(view: &TensorView<'_>, dtype: DType, device: &Device) -> Result<T
         Dtype::BF16 => DType::BF16,
         other => return Err(wrong_type(other)),
     };
+    check_finite(view)?;
     Tensor::from_raw_buffer(view.data(), stored, view.shape(), &Device::Cpu)
         .and_then(|tensor| tensor.to_dtype(dtype))
         .and_then(|tensor| tensor.to_device(device))
         .map_err(|source| source.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_not_finite_are_refused_by_the_name_of_their_tensor() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let (nan, infinite) = (half::f16::NAN.to_le_bytes(), half::bf16::INFINITY.to_le_bytes());
+        for (dtype, bytes) in [
+            (Dtype::F32, f32::NAN.to_le_bytes().to_vec()),
+            (Dtype::F32, f32::NEG_INFINITY.to_le_bytes().to_vec()),
+            (Dtype::F16, nan.to_vec()),
+            (Dtype::BF16, infinite.to_vec()),
+        ] {
+            let view = TensorView::new(dtype, vec![1], &bytes).unwrap();
+            let fine = 1f32.to_le_bytes();
+            let fine = TensorView::new(Dtype::F32, vec![1], &fine).unwrap();
+            let file = safetensors::serialize([("fine", fine), ("odd", view)], None).unwrap();
+            std::fs::write(&path, file).unwrap();
+            let weights = Weights::open(&path, None).unwrap();
+            assert_eq!(weights.values("fine", &[1]).unwrap(), [1.0]);
+            let error = weights.values("odd", &[1]).unwrap_err().to_string();
+            assert!(error.contains("`odd`") && error.contains("not finite"), "{error}");
+            assert!(weights.tensor("odd", &[1], DType::F32, &Device::Cpu).is_err());
+        }
+    }
 }

@@ -321,7 +321,7 @@ mod tests {
                 Ok(Unlabelled { content: UnlabelledContent::Raw(raw), .. }) => {
                     format!("{place}: raw {}", String::from_utf8_lossy(&raw).trim())
                 }
-                Ok(Unlabelled { id, content: UnlabelledContent::Fields { subject, text, .. } }) => {
+                Ok(Unlabelled { id, content: UnlabelledContent::Fields { subject, text, .. }, .. }) => {
                     format!("{place}: {} {subject}/{text}", id.unwrap_or_default())
                 }
                 Err(error) => format!("{place}: {error}"),

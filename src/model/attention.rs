@@ -204,7 +204,8 @@ impl MultiHeadSelfAttention {
         let d_k = values.dim(2)?;
         let mut norms = Vec::with_capacity(self.n_heads);
         for head in 0..self.n_heads {
-            let output = self.output.weight().narrow(1, head * d_k, d_k)?; //           [D, K]
+            // Contiguous: the product on CUDA takes no other stride.
+            let output = self.output.weight().narrow(1, head * d_k, d_k)?.contiguous()?; //  [D, K]
             let handed = values.get(head)?.matmul(&output.t()?)?; //                    [T, D]
             norms.push(handed.sqr()?.sum(1)?.sqrt()?); //                               [T]
         }

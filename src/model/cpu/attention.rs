@@ -140,18 +140,23 @@ fn transpose_into_panels(keys: &[f32], width: usize, panel_width: usize, panels:
     }
 }
 
-/// Replaces the first `n_tokens` scores of `row` by `2^(score - largest score)` and returns their sum, at least 1. What follows
-/// them in the row, up to whole vectors, is overwritten.
+/// Replaces the first `n_tokens` scores of `row` by `2^(score - largest score)` and returns their sum, at least 1 - or NaN where one of
+/// them is no finite number: the maximum would pass over it, and nonsense must not become a map. What follows them in the row, up to
+/// whole vectors, is overwritten.
 #[inline(always)]
 fn exponentiate<S: Simd>(simd: S, row: &mut [f32], n_tokens: usize) -> f32 {
     // The last vectors are padding keys: as small as can be, they win no maximum and vanish in the sum.
     row[n_tokens..].fill(f32::MIN);
     let mut largest = simd.splat(f32::MIN);
+    let zero = simd.splat(0.0);
+    let mut nonsense = zero;
     for scores in row.chunks_exact(S::LANES) {
-        largest = simd.max(largest, simd.read(scores));
+        let scores = simd.read(scores);
+        largest = simd.max(largest, scores);
+        nonsense = simd.mul_add(scores, zero, nonsense);
     }
     let largest = simd.splat(simd.largest(largest));
-    let mut sum = simd.splat(0.0);
+    let mut sum = nonsense;
     for scores in row.chunks_exact_mut(S::LANES) {
         let power = exp2_nonpositive(simd, simd.sub(simd.read(scores), largest));
         sum = simd.add(sum, power);

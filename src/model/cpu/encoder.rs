@@ -357,7 +357,7 @@ mod tests {
             [(narrow_shape(), 0.3, 2e-5), (wide_shape(), 0.1, 2e-5), (wide_shape(), 20.0, 2e-3)]
         {
             let checkpoint = RandomCheckpoint::new(shape, size);
-            for n_tokens in [1, 2, 17, 50] {
+            for n_tokens in [1, 2, 17, 50, 257, 512] {
                 let ids = Numbers::seeded(n_tokens as u64).ids(n_tokens, 50);
                 let (want, want_maps) = checkpoint.forward(&ids);
                 for encoder in encoders(&checkpoint) {
@@ -390,6 +390,26 @@ mod tests {
                 assert!(error < 0.05, "{n_tokens} tokens on {}: {error}", encoder.instruction_set());
                 // And it is not the plain one under another name.
                 assert!(error > 1e-4, "{n_tokens} tokens on {}: {error}", encoder.instruction_set());
+            }
+        }
+    }
+
+    #[test]
+    fn scores_that_are_no_numbers_give_no_numbers() {
+        for nonsense in [f32::NAN, f32::INFINITY] {
+            let mut checkpoint = RandomCheckpoint::new(wide_shape(), 0.1);
+            checkpoint.spoil("encoder.layer.0.attention.self.query.weight", nonsense);
+            for encoder in encoders(&checkpoint).chain(encoders_on_bytes(&checkpoint)) {
+                // Padding keys stand in the row of any number of tokens but whole panels.
+                for n_tokens in [3, 64] {
+                    let ids = Numbers::seeded(1).ids(n_tokens, 50);
+                    let mut weights = vec![0.0; 2 * n_tokens * n_tokens];
+                    let mut maps = [WindowMap { window: 0, layer: 0, weights: &mut weights }];
+                    let mut scratch = Scratch::new(1);
+                    let got = encoder.forward_with_maps(&ids, &[0, n_tokens], &mut scratch, &mut maps);
+                    assert!(got.iter().any(|x| !x.is_finite()), "{nonsense} on {}", encoder.instruction_set());
+                    assert!(weights.iter().any(|x| !x.is_finite()), "{nonsense} on {}", encoder.instruction_set());
+                }
             }
         }
     }

@@ -112,6 +112,13 @@ impl RandomCheckpoint {
         }
     }
 
+    /// Puts a value that is no number into a tensor.
+    pub(super) fn spoil(&mut self, name: &str, value: f32) {
+        if let Some(first) = self.tensors.get_mut(name).and_then(|tensor| tensor.first_mut()) {
+            *first = value;
+        }
+    }
+
     pub(super) fn tensor(&self, name: &str) -> Result<Vec<f32>, String> {
         self.tensors.get(name).cloned().ok_or_else(|| name.to_owned())
     }

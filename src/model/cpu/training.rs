@@ -232,9 +232,14 @@ fn products(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// Replaces each row of `width` scores by its softmax. Runs on the calling thread: callers are tasks already.
+/// Replaces each row of `width` scores by its softmax; a row with a score that is no finite number becomes NaN. Runs on the calling
+/// thread: callers are tasks already.
 pub(in crate::model) fn softmax_rows(rows: &mut [f32], width: usize) {
-    Isa::detect().run(SoftmaxRows { rows, width });
+    softmax_rows_for(Isa::detect(), rows, width);
+}
+
+fn softmax_rows_for(isa: Isa, rows: &mut [f32], width: usize) {
+    isa.run(SoftmaxRows { rows, width });
 }
 
 struct SoftmaxRows<'a> {
@@ -250,6 +255,7 @@ impl Kernel for SoftmaxRows<'_> {
         let log2_e = simd.splat(std::f32::consts::LOG2_E);
         for row in self.rows.chunks_exact_mut(self.width) {
             let largest = largest(row);
+            let nonsense = total(row, |x| x * 0.0);
             let highest = simd.splat(largest);
             let whole = row.len() / S::LANES * S::LANES;
             for values in row.chunks_exact_mut(S::LANES) {
@@ -262,7 +268,7 @@ impl Kernel for SoftmaxRows<'_> {
             let value = exponential(simd, simd.read(&rest), highest, log2_e);
             simd.write(&mut rest, value);
             row[whole..].copy_from_slice(&rest[..tail]);
-            let scale = 1.0 / total(row, |x| x);
+            let scale = 1.0 / (total(row, |x| x) + nonsense);
             row.iter_mut().for_each(|x| *x *= scale);
         }
     }
@@ -353,6 +359,30 @@ mod tests {
             for (row, gradient) in rows.chunks(width).zip(gradients.chunks(width)) {
                 assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
                 assert!(gradient.iter().sum::<f32>().abs() < 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_gives_each_score_its_share() {
+        for isa in Isa::available() {
+            for width in [1, 7, 16, 100, 257] {
+                let rows = Numbers::seeded(width as u64).take(2 * width, 8.0);
+                let mut got = rows.clone();
+                softmax_rows_for(isa, &mut got, width);
+                for (row, got) in rows.chunks(width).zip(got.chunks(width)) {
+                    let powers: Vec<f64> = row.iter().map(|&score| f64::from(score).exp()).collect();
+                    let sum: f64 = powers.iter().sum();
+                    let want: Vec<f64> = powers.iter().map(|power| power / sum).collect();
+                    let error = largest_difference(got, &want);
+                    assert!(error < 1e-6, "{width} scores on {}: {error}", isa.name());
+                }
+            }
+            for nonsense in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let mut row = vec![0.5; 20];
+                row[17] = nonsense;
+                softmax_rows_for(isa, &mut row, 20);
+                assert!(row.iter().all(|weight| weight.is_nan()), "{nonsense} on {}", isa.name());
             }
         }
     }
