@@ -370,6 +370,30 @@ fn a_training_on_few_mails_says_that_descriptions_count() {
     assert!(said.contains("is called and described by counts as one more") && said.contains("stays frozen"), "{said}");
 }
 
+/// What lies in the place of a new router goes when it comes: so nothing but a router may lie there.
+#[test]
+fn a_router_is_written_over_nothing_but_a_router() {
+    let folder = tempfile::tempdir().unwrap();
+    let tickets = folder.path().join("tickets.csv");
+    let rows = ["late,where is my parcel", "late,the van never came", "money,pay me back", "money,I want a refund"];
+    let mail = format!("queue,text\n{}\n", rows.join("\n"));
+    std::fs::write(&tickets, &mail).unwrap();
+    let (data, folder) = (tickets.to_str().unwrap(), folder.path().to_str().unwrap());
+    for out in [folder, data] {
+        let commands: [&[&str]; 4] = [
+            &["train", data, "--out", out],
+            &["queues", "rename", "refunds", "--name", "Money back", "--out", out],
+            &["queues", "add", "gifts", "--name", "Gifts", "--description", "Gift cards.", "--out", out],
+            &["model", "quantize", "models/crumb", data, "--out", out],
+        ];
+        for command in commands {
+            let said = stderr(&postroom(command, ""));
+            assert!(said.contains(&format!("{out} holds something that is no router")), "{command:?}: {said}");
+            assert_eq!(std::fs::read_to_string(&tickets).unwrap(), mail);
+        }
+    }
+}
+
 #[test]
 fn a_change_that_cannot_be_written_is_not_reported() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,12 +10,13 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::card;
+use super::checkpoints;
 use super::common::{Progress, set_threads};
 use super::data::{DataArgs, tell};
 use super::output::Said;
 use crate::artifact::{
     EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, Router, RouterFiles, RouterInfo, RouterTensors,
-    find_encoder, find_model, load_router, record_probes, refuse_versions, save_memory, save_router_and, sha256_file,
+    check_place, find_encoder, find_model, load_router, record_probes, save_memory, save_router_and, sha256_file,
     write_card,
 };
 use crate::dataset::Example;
@@ -105,22 +106,25 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let encoder_dir = EncoderDir::open(&encoder_path, &BTreeMap::new())?;
     config.windows.check(encoder_dir.config.max_positions)?;
     // Minutes of training are lost if the router cannot be written, or does not find its encoder afterwards.
-    refuse_versions(&args.out)?;
+    check_place(&args.out)?;
+    let checkpoints_folder = checkpoints::folder_of(&args.out);
+    checkpoints::check(&checkpoints_folder)?;
     find_encoder(&args.out, &name_of(&encoder_path))?;
     let encoder = encoder_dir.batch_encoder(DType::F32, &device, None)?;
     let weights = encoder_dir.weights(DType::F32, &device)?;
 
     let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &encoder_dir.tokenizer };
-    let checkpoints = checkpoints_of(&args.out);
-    if !args.resume && checkpoints.exists() {
-        let said =
-            format!("note: a stopped training in {} is dropped; --resume would have gone on", checkpoints.display());
+    if !args.resume && checkpoints_folder.exists() {
+        let said = format!(
+            "note: a stopped training in {} is dropped; --resume would have gone on",
+            checkpoints_folder.display()
+        );
         // Where standard error is closed there is nobody to tell.
         let _ = writeln!(std::io::stderr().lock(), "{said}");
-        remove_checkpoints(&checkpoints)?;
+        checkpoints::remove(&checkpoints_folder)?;
     }
     let mut progress = Stages::default();
-    let trained = train(backbone, labelled, &config, Some(&checkpoints), &mut progress)?;
+    let trained = train(backbone, labelled, &config, Some(&checkpoints_folder), &mut progress)?;
     // The router is worth more than these words: it is written whether or not they can be.
     let mut said = Said::default();
     said.line(card::held_out(&trained, config.max_error_rate));
@@ -156,28 +160,12 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         said.print(super::eval::table(&evaluation));
         write_card(&args.out, &card_of(Some((test, &evaluation))))?;
     }
-    remove_checkpoints(&checkpoints)?;
+    checkpoints::remove(&checkpoints_folder)?;
     if let Some(folder) = &args.report {
         write_report(folder, &held_out_report(args, &router.info, &trained))?;
     }
     said.line(format_args!("router {} {} written to {}", router.info.name, router.info.version, args.out.display()));
     said.end(format_args!("the router is written to {}", args.out.display()))
-}
-
-/// Beside the router: the state of a training that can be taken up again.
-fn checkpoints_of(out: &Path) -> PathBuf {
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(".training");
-    out.with_file_name(name)
-}
-
-fn remove_checkpoints(path: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A progress bar for each stage of a training.
