@@ -261,7 +261,9 @@ pub(super) fn tune(
     let everything: Vec<usize> = (0..folds.mails()).collect();
     let mut runs: Vec<Run<'_>> = (0..judged_folds)
         .map(|fold| {
-            let (judged, mails) = everything.iter().partition(|&&mail| folds.of(mail) == Some(fold));
+            // What is only trained on and repeats a judged mail is held out with it, and not judged.
+            let mails = everything.iter().copied().filter(|&mail| folds.of(mail) != Some(fold)).collect();
+            let judged = folds.judged().filter(|&(_, of)| of == fold).map(|(mail, _)| mail).collect();
             Run { name: format!("fold-{fold}"), material, config, mails, judged }
         })
         .collect();
