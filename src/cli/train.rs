@@ -74,7 +74,7 @@ pub(super) struct TrainArgs {
     /// Where the network runs: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
-    /// Threads of the network; 0 takes what the machine gives this process.
+    /// Threads of the network, and how many networks are fine-tuned at a time at most; 0 takes what the machine gives this process.
     #[arg(long, default_value_t = 0)]
     threads: usize,
 }
