@@ -150,9 +150,15 @@ pub fn train(
     let head_of = |mails: &[usize]| start_of_tuning(&encoder, mails, &encoder_leg.logistic, &pooled);
     let (background, background_sentences) =
         fine_tuning::built_in_background(backbone.tokenizer, &inbox.mails, &config.fine_tuning);
+    let encoder_config = backbone.encoder.config();
+    let encoder_identity = match checkpoints {
+        Some(_) if tunes => fine_tuning::encoder_identity(encoder_config, backbone.weights)?,
+        _ => String::new(),
+    };
     let material = Material {
-        encoder_config: backbone.encoder.config(),
+        encoder_config,
         weights: backbone.weights,
+        encoder_identity: &encoder_identity,
         tokenizer: backbone.tokenizer,
         windows: &config.windows,
         mails: &inbox.mails,

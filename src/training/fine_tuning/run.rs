@@ -115,10 +115,11 @@ impl Run<'_> {
         self.mails.iter().chain(&self.judged).map(|&mail| self.material.mails[mail].tokens.len()).sum()
     }
 
-    /// What must be the same for a checkpoint to fit: the settings, the mail, which of it this run sees, and the
+    /// What must be the same for a checkpoint to fit: the encoder, the settings, the mail, which of it this run sees, and the
     /// sentences put into it.
     fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
+        hash.update(self.material.encoder_identity);
         hash.update(format!("{:?} {} {:?}", self.config, self.material.seed, self.material.windows));
         hash.update(format!("{:?} {:?}", self.mails, self.judged));
         hash.update(self.material.background_sentences.to_le_bytes());
