@@ -106,24 +106,34 @@ fn mistakes_are_named_with_their_cause() {
     assert!(error.contains("auto, cpu, cuda:N"), "{error}");
 }
 
-#[test]
-fn training_writes_a_router_that_routes_and_keeps_the_old_one_on_bad_data() {
+/// A folder where routers find their encoder.
+fn folder_with_encoder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("mail.jsonl");
-    let out = folder.path().join("mine");
     std::os::unix::fs::symlink(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/minilm-l6-v2"),
         folder.path().join("minilm-l6-v2"),
     )
     .unwrap();
+    folder
+}
+
+/// Eight mails of two queues, one a line.
+fn eight_mails() -> Vec<String> {
     let asks = ["the invoice is wrong", "please correct my bill", "I was charged twice", "send the receipt again"];
     let breaks = ["the page is broken", "I cannot log in", "the app crashes", "an error appears on screen"];
-    let lines: Vec<String> = asks
-        .iter()
+    asks.iter()
         .map(|text| serde_json::json!({"text": text, "label": "Billing"}))
         .chain(breaks.iter().map(|text| serde_json::json!({"text": text, "label": "Technical help"})))
         .map(|line| line.to_string())
-        .collect();
+        .collect()
+}
+
+#[test]
+fn training_writes_a_router_that_routes_and_keeps_the_old_one_on_bad_data() {
+    let folder = folder_with_encoder();
+    let data = folder.path().join("mail.jsonl");
+    let out = folder.path().join("mine");
+    let lines = eight_mails();
     std::fs::write(&data, lines.join("\n")).unwrap();
     let report = folder.path().join("report");
     let arguments =
@@ -144,6 +154,59 @@ fn training_writes_a_router_that_routes_and_keeps_the_old_one_on_bad_data() {
     let error = stderr(&postroom(&arguments, ""));
     assert!(error.contains("line 9") && error.contains("no `queue`"), "{error}");
     assert_eq!(std::fs::read(out.join("router.json")).unwrap(), before);
+}
+
+#[test]
+fn a_test_is_judged_without_what_was_trained_on_and_the_card_says_so() {
+    let folder = folder_with_encoder();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("mail.jsonl"), eight_mails().join("\n")).unwrap();
+    let repeat = r#"{"text": "i was  charged TWICE", "label": "Billing"}"#;
+    let new = r#"{"text": "my invoice shows the wrong sum", "label": "Billing"}"#;
+    std::fs::write(at("test.jsonl"), format!("{repeat}\n{new}\n")).unwrap();
+    let train = || {
+        postroom(&["train", &at("mail.jsonl"), "--out", &at("mine"), "--test", &at("test.jsonl"), "--no-memory"], "")
+    };
+    let output = train();
+    let noted = String::from_utf8_lossy(&output.stderr);
+    assert!(noted.contains("note: 1 mail left out, its text is trained on"), "{noted}");
+    let told = stdout(&output);
+    assert!(told.contains("of 1 misrouted when every mail is routed"), "{told}");
+    let card = std::fs::read_to_string(at("mine/README.md")).unwrap();
+    assert!(card.contains("Without 1 of its mails") && !card.contains("Never trained on"), "{card}");
+    let again = format!("`postroom eval {} --router {}`, which judges all", at("test.jsonl"), at("mine"));
+    assert!(card.contains(&again), "{card}");
+
+    std::fs::write(at("test.jsonl"), repeat).unwrap();
+    let refused = stderr(&train());
+    assert!(refused.contains("name other mail with --test") && !refused.contains("reading mail"), "{refused}");
+    assert_eq!(std::fs::read_to_string(at("mine/README.md")).unwrap(), card);
+}
+
+#[test]
+fn a_refused_training_still_writes_the_report_that_it_advises_and_keeps_the_old_router() {
+    let folder = folder_with_encoder();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    // Words that are near in meaning have different labels, which misleads the encoder; word counts know none of them and name the
+    // larger queue.
+    let usual = "kitten truck moon pear ship queen nurse violin tea summer avenue cake silver sister";
+    let rare = "cat lorry planet apple boat king doctor guitar coffee winter";
+    let rows =
+        |queue: &str, words: &str| -> String { words.split(' ').map(|word| format!("{queue},{word}\n")).collect() };
+    std::fs::write(at("mail.csv"), format!("queue,text\n{}{}", rows("usual", usual), rows("rare", rare))).unwrap();
+    std::fs::write(at("training.toml"), "method = \"frozen\"\nc = [100.0]\n").unwrap();
+    std::fs::create_dir(at("mine")).unwrap();
+    std::fs::write(at("mine/router.json"), "the old router").unwrap();
+    let refused = stderr(&postroom(
+        &["train", &at("mail.csv"), "--config", &at("training.toml"), "--out", &at("mine"), "--report", &at("report")],
+        "",
+    ));
+    assert!(refused.contains("it is not written") && refused.contains("labels with --report"), "{refused}");
+    assert!(refused.contains(&format!("the report on held-out mail is in {}", at("report"))), "{refused}");
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(at("report/report.json")).unwrap()).unwrap();
+    assert_eq!((&report["router"], &report["mails"]), (&"mine (not written)".into(), &24.into()), "{report}");
+    assert_eq!(std::fs::read_to_string(at("mine/router.json")).unwrap(), "the old router");
 }
 
 #[test]
@@ -383,6 +446,30 @@ fn a_training_on_few_mails_says_that_descriptions_count() {
     let output = postroom(&["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--no-memory"], "");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("is called and described by counts as one more") && said.contains("stays frozen"), "{said}");
+}
+
+/// What lies in the place of a new router goes when it comes: so nothing but a router may lie there.
+#[test]
+fn a_router_is_written_over_nothing_but_a_router() {
+    let folder = tempfile::tempdir().unwrap();
+    let tickets = folder.path().join("tickets.csv");
+    let rows = ["late,where is my parcel", "late,the van never came", "money,pay me back", "money,I want a refund"];
+    let mail = format!("queue,text\n{}\n", rows.join("\n"));
+    std::fs::write(&tickets, &mail).unwrap();
+    let (data, folder) = (tickets.to_str().unwrap(), folder.path().to_str().unwrap());
+    for out in [folder, data] {
+        let commands: [&[&str]; 4] = [
+            &["train", data, "--out", out],
+            &["queues", "rename", "refunds", "--name", "Money back", "--out", out],
+            &["queues", "add", "gifts", "--name", "Gifts", "--description", "Gift cards.", "--out", out],
+            &["model", "quantize", "models/crumb", data, "--out", out],
+        ];
+        for command in commands {
+            let said = stderr(&postroom(command, ""));
+            assert!(said.contains(&format!("{out} holds something that is no router")), "{command:?}: {said}");
+            assert_eq!(std::fs::read_to_string(&tickets).unwrap(), mail);
+        }
+    }
 }
 
 #[test]

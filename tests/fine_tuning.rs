@@ -2,13 +2,17 @@
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test program")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType, Device};
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
 use postroom::artifact::EncoderDir;
 use postroom::dataset::{Example, ReadOptions, read};
-use postroom::training::{Backbone, FineTuningConfig, Labelled, Method, Progress, Trained, TrainingConfig, train};
+use postroom::training::{
+    Backbone, CheckpointError, FineTuningConfig, Labelled, Method, Progress, Trained, TrainingConfig, TrainingError,
+    train,
+};
 
 struct Quiet(Vec<String>);
 
@@ -82,6 +86,9 @@ fn mail_that_is_only_trained_on_is_in_no_figure() {
     let mut examples = examples(folder.path());
     let (judged, taught) = examples.split_at_mut(12);
     taught.iter_mut().for_each(|example| example.only_trained_on = true);
+    // One of them is of the thread of a judged mail: held out with it, and judged no more than the others.
+    judged[0].group = Some("thread".to_owned());
+    taught[0].group = Some("thread".to_owned());
     let ids: Vec<String> = judged.iter().map(|example| example.id.clone()).collect();
     for method in [Method::Frozen, Method::FineTuned] {
         let trained = trained(&dir, &examples, &TrainingConfig { method, ..config(1) }, None);
@@ -104,6 +111,29 @@ fn a_checkpoint_of_other_mail_is_refused() {
     let error = train(backbone, Labelled::new(fewer).unwrap(), &config(1), Some(&checkpoints), &mut Quiet(Vec::new()))
         .unwrap_err();
     assert!(error.to_string().contains("delete it"), "{error}");
+}
+
+/// Its shapes are the same, so nothing else would tell.
+#[test]
+fn a_checkpoint_of_another_encoder_is_refused() {
+    let (dir, folder) = (encoder_dir(), tempfile::tempdir().unwrap());
+    let examples = examples(folder.path());
+    let checkpoints = folder.path().join("router.training");
+    trained(&dir, &examples, &config(1), Some(&checkpoints));
+    let encoder = dir.batch_encoder(DType::F32, &Device::Cpu, None).unwrap();
+    let weights = dir.weights(DType::F32, &Device::Cpu).unwrap();
+    let moved = |(name, shape): (String, Vec<usize>)| {
+        let tensor = weights.get(shape, &name).unwrap();
+        let tensor = if name == "encoder.layer.5.output.dense.bias" { (tensor + 0.01).unwrap() } else { tensor };
+        (name, tensor)
+    };
+    let tensors: HashMap<String, Tensor> = dir.config.tensors().into_iter().map(moved).collect();
+    let other = VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
+    let backbone = Backbone { encoder: &encoder, weights: &other, tokenizer: &dir.tokenizer };
+    let labelled = Labelled::new(&examples).unwrap();
+    let error = train(backbone, labelled, &config(1), Some(&checkpoints), &mut Quiet(Vec::new())).unwrap_err();
+    assert!(matches!(error, TrainingError::Checkpoint(CheckpointError::Foreign { .. })), "{error}");
+    assert!(error.to_string().contains("another encoder"), "{error}");
 }
 
 #[test]

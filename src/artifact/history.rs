@@ -148,8 +148,8 @@ fn read(path: &Path) -> Result<Written, ArtifactError> {
     Ok(written)
 }
 
-/// The version before `current`: a promotion puts one on top of those before, a rollback takes one off. `None` where there is
-/// none, or where somebody changed the version without writing it down.
+/// The version before `current`: a promotion puts one on top of those before, a rollback takes one off; what is on top already stays
+/// there. `None` where there is none, or where somebody changed the version without writing it down.
 pub fn previous(changes: &[Change], current: Option<&str>) -> Option<String> {
     let mut stack: Vec<&str> = Vec::new();
     for (change, next) in changes.iter().zip(changes.iter().skip(1).map(Some).chain([None])) {
@@ -163,8 +163,12 @@ pub fn previous(changes: &[Change], current: Option<&str>) -> Option<String> {
                 if stack.is_empty() {
                     stack.extend(change.from.as_deref());
                 }
-                stack.push(&change.to);
+                if stack.last() != Some(&change.to.as_str()) {
+                    stack.push(&change.to);
+                }
             }
+            // Programs of before rolled back to what was promoted twice from itself, which took nothing off.
+            Action::Rollback if change.from.as_ref() == Some(&change.to) => {}
             Action::Rollback => {
                 stack.pop();
             }
@@ -208,9 +212,23 @@ mod tests {
         }
         changes.push(change(Promote, Some("b"), "d"));
         assert_eq!(previous(&changes, Some("d")).as_deref(), Some("b"));
-        // Promoting what is in force is a change, though nothing changes.
-        changes.push(change(Promote, Some("d"), "d"));
-        assert_eq!(previous(&changes, Some("d")).as_deref(), Some("d"));
+    }
+
+    #[test]
+    fn promoting_what_is_in_force_again_leaves_the_version_before_where_it_was() {
+        use Action::{Promote, Rollback};
+        let mut changes =
+            vec![change(Promote, None, "a"), change(Promote, Some("a"), "b"), change(Promote, Some("b"), "b")];
+        assert_eq!(previous(&changes, Some("b")).as_deref(), Some("a"));
+        // As programs of before rolled back.
+        changes.push(change(Rollback, Some("b"), "b"));
+        assert_eq!(previous(&changes, Some("b")).as_deref(), Some("a"));
+        changes.push(change(Rollback, Some("b"), "a"));
+        assert_eq!(previous(&changes, Some("a")), None);
+        // A version that was put in force by hand, and then promoted.
+        let by_hand = [change(Promote, Some("z"), "z"), change(Promote, Some("z"), "a")];
+        assert_eq!(previous(&by_hand[..1], Some("z")), None);
+        assert_eq!(previous(&by_hand, Some("a")).as_deref(), Some("z"));
     }
 
     fn versioned() -> (tempfile::TempDir, VersionedRouter) {

@@ -14,6 +14,7 @@ mod lexical_file;
 mod logit_groups;
 mod manifest;
 mod memory_file;
+mod place;
 mod probes;
 mod quantized;
 mod router_dir;
@@ -35,6 +36,7 @@ pub use history::{Action, Change, History, changes, previous};
 pub use logit_groups::LogitGroups;
 pub use manifest::{EncoderReference, Figures, HeldOutRecall, Manifest, Provenance, ROUTER_SCHEMA, RouterFiles};
 pub use memory_file::{Memory, Remembered};
+pub use place::check_place;
 pub use probes::{SelfTest, record_probes, self_test};
 pub use quantized::{QuantizationLoss, Quantized, QuantizedType};
 pub use router_dir::{
@@ -149,6 +151,12 @@ pub enum ArtifactError {
     #[error("{} holds versions of a router, which are never changed: write this one elsewhere, then `postroom model promote {} DIR`", path.display(), path.display())]
     HoldsVersions {
         /// The directory.
+        path: PathBuf,
+    },
+    /// A directory with something else where a router would be written.
+    #[error("{} holds something that is no router: name another directory, or one that is not there yet", path.display())]
+    HoldsOther {
+        /// The directory, or a file in its place.
         path: PathBuf,
     },
     /// A version that is not there.

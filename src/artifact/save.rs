@@ -6,8 +6,8 @@ use tempfile::TempDir;
 
 use super::encoder_change::{ADAPTER, ADAPTER_CONFIG, ENCODER};
 use super::manifest::RouterFiles;
+use super::place::check_place;
 use super::router_dir::read_manifest;
-use super::versions::refuse_versions;
 use super::{ArtifactError, EncoderChange, HeadTensors, Manifest, Memory, checksum, lexical_file, memory_file, probes};
 use crate::lexical::Lexical;
 
@@ -32,7 +32,7 @@ pub struct RouterTensors<'a> {
 /// the way leaves the old router as it was. `manifest.files` and `manifest.version` are filled in here.
 ///
 /// # Errors
-/// [`ArtifactError::Write`]; [`ArtifactError::HoldsVersions`] where the directory holds versions.
+/// [`ArtifactError::Write`]; those of [`check_place`] where something else than a router lies there.
 pub fn save_router(
     path: &Path,
     manifest: Manifest,
@@ -67,7 +67,7 @@ pub(super) fn write_aside(
     tensors: RouterTensors<'_>,
     card: &str,
 ) -> Result<TempDir, ArtifactError> {
-    refuse_versions(path)?;
+    check_place(path)?;
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -1,20 +1,23 @@
 //! The model card that stands beside a router.
 
-use std::fmt::Write;
+use std::fmt::{Display, Formatter, Write};
 use std::path::Path;
 
 use super::eval;
 use crate::artifact::{EncoderChange, Manifest};
+use crate::dataset::Closeness;
 use crate::evaluation::Evaluation;
+use crate::metrics::fewest_to_prove;
 use crate::training::Trained;
 
 /// The held-out figures in one paragraph.
 pub(super) fn held_out(trained: &Trained, max_error_rate: f64) -> String {
     let figures = &trained.figures;
     let promise = if trained.budget_guaranteed {
-        "proven at 95% confidence (Clopper-Pearson)"
+        "proven at 95% confidence (Clopper-Pearson)".to_owned()
     } else {
-        "not proven: too few mails; it held on the mails that it was chosen on"
+        let why = why_not_proven(trained.budget_solved_on, max_error_rate);
+        format!("not proven: {why}; it held on the mails that it was chosen on")
     };
     let mut out = format!(
         "Held-out mail: {:.1}% right when every mail is routed (encoder alone {:.1}%, word counts alone {:.1}%); with the threshold {:.3} for a budget of {:.1}% wrong \
@@ -32,6 +35,16 @@ pub(super) fn held_out(trained: &Trained, max_error_rate: f64) -> String {
         let _ = write!(out, "\n{promise}");
     }
     out
+}
+
+/// What stands in the way of a proof of the common error budget on so many held-out mails.
+fn why_not_proven(mails: usize, max_error_rate: f64) -> &'static str {
+    match fewest_to_prove(max_error_rate) {
+        None => "no number of mails proves a budget of 0%",
+        Some(fewest) if mails < fewest => "too few mails",
+        // So many right ones would have been enough, the surest first.
+        Some(_) => "errors among the surest mails, so check their labels",
+    }
 }
 
 /// What the card says of the mail that the router remembers.
@@ -66,8 +79,45 @@ fn encoder(change: Option<&EncoderChange>) -> String {
     }
 }
 
+/// What the router did on mail that it was not trained on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Test<'a> {
+    /// The file.
+    pub(super) data: &'a Path,
+    /// The directory that the router is written to.
+    pub(super) router: &'a Path,
+    /// How close that mail is to what was trained on.
+    pub(super) closeness: Closeness,
+    /// The figures.
+    pub(super) evaluation: &'a Evaluation,
+}
+
+impl Display for Test<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { data, router, closeness, evaluation } = *self;
+        let Closeness { repeats, near_repeats, of_known_groups } = closeness;
+        writeln!(out, "## On `{}`\n", data.file_name().unwrap_or_default().to_string_lossy())?;
+        if repeats == 0 {
+            write!(out, "Never trained on.")?;
+        } else {
+            write!(out, "Without {repeats} of its mails, whose texts are trained on; the others never were.")?;
+        }
+        if near_repeats + of_known_groups > 0 {
+            let mails = evaluation.mails;
+            write!(
+                out,
+                " Of these {mails} mails {near_repeats} nearly repeat a mail that was, and {of_known_groups} are of a group \
+                 (author, thread, sender) of such mail."
+            )?;
+        }
+        let all = if repeats == 0 { "" } else { ", which judges all of them" };
+        writeln!(out, " Shown again by `postroom eval {} --router {}`{all}.\n", data.display(), router.display())?;
+        writeln!(out, "```text\n{}```", eval::table(evaluation))
+    }
+}
+
 /// The whole card; with a test set, what the router did on it and the command that shows it again.
-pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, &Evaluation)>) -> String {
+pub(super) fn card(manifest: &Manifest, trained: &Trained, max_error_rate: f64, test: Option<&Test<'_>>) -> String {
     let mut out = format!("# Router `{}`\n\n", manifest.name);
     let _ = writeln!(
         out,
@@ -109,20 +159,58 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, test: Option<(&Path, 
         100.0 * figures.coverage,
         100.0 * figures.accuracy_when_routed,
         figures.ece,
-        if trained.budget_guaranteed { "yes, at 95% confidence" } else { "no, too few mails" },
+        if trained.budget_guaranteed {
+            "yes, at 95% confidence".to_owned()
+        } else {
+            format!("no: {}", why_not_proven(trained.budget_solved_on, max_error_rate))
+        },
     );
     let _ = writeln!(out, "\n## What it promises\n\nOf new mail like the held-out mail.\n");
     for promise in &trained.promises {
         let _ = writeln!(out, "- {promise}");
     }
-    if let Some((path, evaluation)) = test {
-        let _ = writeln!(
-            out,
-            "\n## On `{}`\n\nNever trained on. Shown again by `postroom eval {}`.\n\n```text\n{}```",
-            path.file_name().unwrap_or_default().to_string_lossy(),
-            path.display(),
-            eval::table(evaluation),
-        );
+    if let Some(test) = test {
+        let _ = write!(out, "\n{test}");
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_not_proven_for_want_of_mails_only_where_they_are_too_few() {
+        assert_eq!(why_not_proven(98, 0.03), "too few mails");
+        assert!(why_not_proven(99, 0.03).contains("check their labels"));
+        assert!(why_not_proven(5000, 0.0).contains("no number of mails"));
+    }
+
+    #[test]
+    fn the_card_says_how_close_a_test_is_to_the_training_mail() {
+        let evaluation = Evaluation {
+            mails: 10,
+            misrouted: Vec::new(),
+            routed_alone: 8,
+            routed_alone_wrong: 0,
+            ece: 0.01,
+            queues: Vec::new(),
+            truncated: 0,
+        };
+        let said = |closeness| {
+            let (data, router) = (Path::new("held/out.csv"), Path::new("models/mine"));
+            Test { data, router, closeness, evaluation: &evaluation }.to_string()
+        };
+        let apart = said(Closeness::default());
+        assert!(
+            apart.starts_with(
+                "## On `out.csv`\n\nNever trained on. Shown again by `postroom eval held/out.csv --router models/mine`.\n\n```text\n"
+            ),
+            "{apart}"
+        );
+        let close = said(Closeness { repeats: 2, near_repeats: 3, of_known_groups: 1 });
+        assert!(!close.contains("Never trained on") && close.contains("Without 2 of its mails"), "{close}");
+        assert!(close.contains("Of these 10 mails 3 nearly repeat") && close.contains("1 are of a group"), "{close}");
+        assert!(close.contains("--router models/mine`, which judges all of them"), "{close}");
+    }
 }

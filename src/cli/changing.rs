@@ -6,7 +6,8 @@ use anyhow::Context;
 use candle_core::{DType, Device};
 
 use crate::artifact::{
-    Router, StoredRouter, find_encoder, find_model, load_router, record_probes, refuse_versions, resolve_router,
+    Router, StoredRouter, check_place, find_encoder, find_model, load_router, record_probes, refuse_versions,
+    resolve_router,
 };
 
 /// See the module.
@@ -31,17 +32,21 @@ impl Changing {
         Ok(Self { router: StoredRouter::open(&place)?, place, found, versioned })
     }
 
-    /// Before the work: refuses to change one of several versions in its place, and an `out` from where the encoder is not found.
+    /// Before the work: refuses to change one of several versions in its place, and an `out` where something else than a router
+    /// lies or from where the encoder is not found.
     pub(super) fn check(&self, out: Option<&Path>) -> anyhow::Result<()> {
         let encoder = &self.router.manifest.encoder.name;
         match out {
             None if self.versioned => {
                 refuse_versions(&self.found).context("--out DIR writes the changed router elsewhere")?;
             }
-            Some(out) if !self.place.join(encoder).is_dir() => {
-                find_encoder(out, encoder)?;
+            None => {}
+            Some(out) => {
+                check_place(out)?;
+                if !self.place.join(encoder).is_dir() {
+                    find_encoder(out, encoder)?;
+                }
             }
-            _ => {}
         }
         Ok(())
     }

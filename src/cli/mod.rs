@@ -5,6 +5,7 @@ mod backlog;
 mod bench;
 mod card;
 mod changing;
+mod checkpoints;
 mod clean;
 mod common;
 mod data;

@@ -140,7 +140,8 @@ fn said(tested: SelfTest) -> String {
 }
 
 fn tell(Change { from, to, .. }: &Change, tested: SelfTest) -> anyhow::Result<()> {
-    let before = from.as_deref().map_or_else(String::new, |from| format!(" in place of {from}"));
+    let before =
+        from.as_ref().filter(|from| *from != to).map_or_else(String::new, |from| format!(" in place of {from}"));
     let mut output = Said::default();
     output.line(format_args!("version {to}: {}", said(tested)));
     output.line(format_args!("{to} is in force{before}"));

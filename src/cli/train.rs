@@ -1,31 +1,32 @@
 //! `postroom train`: labelled mail to a router.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use candle_core::DType;
 use clap::Args;
 use serde::Deserialize;
 
 use super::card;
+use super::checkpoints;
 use super::common::{Progress, set_threads};
 use super::data::{DataArgs, tell};
 use super::output::Said;
 use crate::artifact::{
-    EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, Router, RouterFiles, RouterInfo, RouterTensors,
-    find_encoder, find_model, load_router, record_probes, refuse_versions, save_memory, save_router_and, sha256_file,
+    Calibration, EncoderDir, EncoderReference, Manifest, Provenance, ROUTER_SCHEMA, Router, RouterFiles, RouterTensors,
+    check_place, find_encoder, find_model, load_router, record_probes, save_memory, save_router_and, sha256_file,
     write_card,
 };
-use crate::dataset::Example;
-use crate::evaluation::evaluate;
+use crate::dataset::{Closeness, Example, group_names, unseen};
 use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
+use crate::evaluation::{JudgedMail, evaluate};
 use crate::inference::DeviceChoice;
 use crate::queues::Queue;
 use crate::telemetry::{self, TelemetryConfig};
 use crate::training::queue_changes::remember;
-use crate::training::{self, Backbone, Labelled, Method, Trained, TrainingConfig, train};
+use crate::training::{self, Backbone, Labelled, Method, Trained, TrainingConfig, TrainingError, train};
 
 /// Arguments of `postroom train`.
 #[derive(Debug, Args)]
@@ -47,7 +48,8 @@ pub(super) struct TrainArgs {
     /// Names and descriptions of the queues; where mails are few, they are trained on too.
     #[arg(long, value_name = "FILE")]
     queues: Option<PathBuf>,
-    /// Labelled mail to judge the new router on, read by the same columns; it is never trained on. The card states the result.
+    /// Labelled mail to judge the new router on, read by the same columns. It is never trained on; what repeats mail that is, is
+    /// left out. The card states the result.
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
     /// More labelled mail, read by the same columns, to train on but not to judge by: hard cases written to teach, which an
@@ -73,7 +75,7 @@ pub(super) struct TrainArgs {
     /// Where the network runs: auto, cpu or cuda:N.
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
-    /// Threads of the network; 0 takes what the machine gives this process.
+    /// Threads of the network, and how many networks are fine-tuned at a time at most; 0 takes what the machine gives this process.
     #[arg(long, default_value_t = 0)]
     threads: usize,
 }
@@ -92,8 +94,11 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     config.method = args.method.unwrap_or(config.method);
     config.seed = args.seed.unwrap_or(config.seed);
     telemetry::init(&TelemetryConfig { log: "warn".to_owned(), ..TelemetryConfig::default() })?;
-    let data = args.data.read_with(&args.also)?.for_training();
+    let data = args.data.read_with(&args.also)?;
+    let groups = group_names(&data.examples);
+    let data = data.for_training();
     tell(&data.notes);
+    let test = args.test.as_deref().map(|path| read_test(args, path, &data.examples, &groups)).transpose()?;
     let mut labelled = Labelled::new(&data.examples)?;
     if let Some(path) = &args.queues {
         let described = labelled.described(read_toml::<QueuesFile>(path)?.queues);
@@ -105,22 +110,34 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let encoder_dir = EncoderDir::open(&encoder_path, &BTreeMap::new())?;
     config.windows.check(encoder_dir.config.max_positions)?;
     // Minutes of training are lost if the router cannot be written, or does not find its encoder afterwards.
-    refuse_versions(&args.out)?;
+    check_place(&args.out)?;
+    let checkpoints_folder = checkpoints::folder_of(&args.out);
+    checkpoints::check(&checkpoints_folder)?;
     find_encoder(&args.out, &name_of(&encoder_path))?;
     let encoder = encoder_dir.batch_encoder(DType::F32, &device, None)?;
     let weights = encoder_dir.weights(DType::F32, &device)?;
 
     let backbone = Backbone { encoder: &encoder, weights: &weights, tokenizer: &encoder_dir.tokenizer };
-    let checkpoints = checkpoints_of(&args.out);
-    if !args.resume && checkpoints.exists() {
-        let said =
-            format!("note: a stopped training in {} is dropped; --resume would have gone on", checkpoints.display());
+    if !args.resume && checkpoints_folder.exists() {
+        let said = format!(
+            "note: a stopped training in {} is dropped; --resume would have gone on",
+            checkpoints_folder.display()
+        );
         // Where standard error is closed there is nobody to tell.
         let _ = writeln!(std::io::stderr().lock(), "{said}");
-        remove_checkpoints(&checkpoints)?;
+        checkpoints::remove(&checkpoints_folder)?;
     }
     let mut progress = Stages::default();
-    let trained = train(backbone, labelled, &config, Some(&checkpoints), &mut progress)?;
+    let trained = train(backbone, labelled, &config, Some(&checkpoints_folder), &mut progress);
+    if let (Err(error @ TrainingError::BelowBaseline { held_out, .. }), Some(folder)) = (&trained, &args.report) {
+        // Here above all: it names the labels that are worth a look. The old router stays, and the state of the training too.
+        let named = format!("{} (not written)", name_of(&args.out));
+        let report = held_out_report(args, &named, &held_out.queues, &held_out.calibration, &held_out.mails);
+        write_report(folder, &report).with_context(|| error.to_string())?;
+        // Where standard error is closed there is nobody to tell.
+        let _ = writeln!(std::io::stderr().lock(), "note: the report on held-out mail is in {}", folder.display());
+    }
+    let trained = trained?;
     // The router is worth more than these words: it is written whether or not they can be.
     let mut said = Said::default();
     said.line(card::held_out(&trained, config.max_error_rate));
@@ -132,7 +149,9 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         change: trained.change.as_ref(),
         memory: None,
     };
-    let card_of = |test| card::card(&manifest, &trained, test) + card::memory(!args.no_memory);
+    let card_of = |test: Option<card::Test<'_>>| {
+        card::card(&manifest, &trained, config.max_error_rate, test.as_ref()) + card::memory(!args.no_memory)
+    };
     let finish = |written: &Path| -> anyhow::Result<Router> {
         let router = load_router(written, DType::F32, &device).context("the router that was just written")?;
         if !args.no_memory {
@@ -147,37 +166,21 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let saved = save_router_and(&args.out, manifest.clone(), tensors, &card_of(None), finish);
     let router =
         saved.with_context(|| format!("the new router is not written; {} is as it was", args.out.display()))?;
-    if let Some(test) = &args.test {
-        let judged = args.data.read_test(test)?;
-        tell(&judged.notes);
+    if let (Some(path), Some((mails, closeness))) = (&args.test, test) {
         let mut progress = Progress::new("judging");
-        let evaluation =
-            evaluate(&router, &judged.examples, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
+        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
         said.print(super::eval::table(&evaluation));
-        write_card(&args.out, &card_of(Some((test, &evaluation))))?;
+        let test = card::Test { data: path, router: &args.out, closeness, evaluation: &evaluation };
+        write_card(&args.out, &card_of(Some(test)))?;
     }
-    remove_checkpoints(&checkpoints)?;
+    checkpoints::remove(&checkpoints_folder)?;
     if let Some(folder) = &args.report {
-        write_report(folder, &held_out_report(args, &router.info, &trained))?;
+        let named = format!("{} {}", router.info.name, router.info.version);
+        let report = held_out_report(args, &named, &trained.queues, &trained.calibration, &trained.held_out);
+        write_report(folder, &report)?;
     }
     said.line(format_args!("router {} {} written to {}", router.info.name, router.info.version, args.out.display()));
     said.end(format_args!("the router is written to {}", args.out.display()))
-}
-
-/// Beside the router: the state of a training that can be taken up again.
-fn checkpoints_of(out: &Path) -> PathBuf {
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(".training");
-    out.with_file_name(name)
-}
-
-fn remove_checkpoints(path: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A progress bar for each stage of a training.
@@ -204,16 +207,31 @@ impl training::Progress for Stages {
     }
 }
 
+/// Reads the mail to judge by, before the training: minutes are lost if it cannot be read or all of it is trained on.
+fn read_test(
+    args: &TrainArgs,
+    path: &Path,
+    trained_on: &[Example],
+    groups: &HashSet<String>,
+) -> anyhow::Result<(Vec<Example>, Closeness)> {
+    let (test, closeness) = unseen(args.data.read_test(path)?, trained_on, groups);
+    tell(&test.notes);
+    if test.examples.is_empty() {
+        bail!("all mail of {} is trained on: name other mail with --test", path.display());
+    }
+    Ok((test.examples, closeness))
+}
+
 /// The report on the training mail, from the models of the other folds.
-fn held_out_report(args: &TrainArgs, info: &RouterInfo, trained: &Trained) -> Report {
-    Report::new(&ReportInput {
-        router: &format!("{} {}", info.name, info.version),
-        data: &name_of(&args.data.path),
-        origin: Origin::HeldOut,
-        queues: &trained.queues,
-        calibration: &trained.calibration,
-        mails: &trained.held_out,
-    })
+fn held_out_report(
+    args: &TrainArgs,
+    router: &str,
+    queues: &[Queue],
+    calibration: &Calibration,
+    mails: &[JudgedMail],
+) -> Report {
+    let data = &name_of(&args.data.path);
+    Report::new(&ReportInput { router, data, origin: Origin::HeldOut, queues, calibration, mails })
 }
 
 fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {

@@ -57,9 +57,9 @@ fn with_index<T>(items: Vec<T>, keep: &dyn Fn(&usize) -> bool) -> Vec<T> {
 }
 
 /// SHA-256 of a text without case and blanks.
-type Key = [u8; 32];
+pub(super) type Key = [u8; 32];
 
-fn read(example: &Example) -> (Key, Shingles) {
+pub(super) fn read(example: &Example) -> (Key, Shingles) {
     let text = words(example);
     (key(&text), Shingles::new(&text))
 }

@@ -38,6 +38,7 @@ mod slim;
 mod survey;
 mod table;
 mod unlabelled;
+mod unseen;
 
 pub use duplicates::{join, name_conflicts};
 pub use error::DatasetError;
@@ -46,6 +47,7 @@ pub use note::{Note, Places};
 pub use options::{ColumnNames, Format, ReadOptions, UnknownFormat};
 pub use survey::survey;
 pub use unlabelled::{TakeMail, Unlabelled, UnlabelledContent, each_unlabelled};
+pub use unseen::{Closeness, group_names, unseen};
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

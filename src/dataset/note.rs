@@ -70,6 +70,8 @@ pub enum Note {
     },
     /// The same mail with the same label stood there more than once.
     Duplicates(Places),
+    /// Mail to judge by repeats mail that is trained on.
+    TrainedOn(Places),
     /// The same text has several labels.
     Conflicts {
         /// Different texts.
@@ -135,6 +137,10 @@ impl fmt::Display for Note {
             }
             Self::Duplicates(places) => {
                 write!(f, "{} left out as repeats of earlier ones: {places}", mails(places.count))
+            }
+            Self::TrainedOn(places) => {
+                let whose = if places.count == 1 { "its text is" } else { "their texts are" };
+                write!(f, "{} left out, {whose} trained on: {places}", mails(places.count))
             }
             Self::Conflicts { texts, mails: count, first, left_out } => {
                 let first: Vec<String> = first.iter().map(|mails| together(mails)).collect();

@@ -1,8 +1,10 @@
 //! Why a training is refused.
 
 use super::{CheckpointError, KnowingError};
+use crate::artifact::Calibration;
+use crate::evaluation::JudgedMail;
 use crate::model::ModelError;
-use crate::queues::QueueError;
+use crate::queues::{Queue, QueueError};
 
 /// Why a training is refused.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +61,8 @@ pub enum TrainingError {
         ours: f64,
         /// Share of right answers by word counts.
         baseline: f64,
+        /// What a report needs.
+        held_out: Box<Refused>,
     },
     /// Budgets or floors that cannot be.
     #[error(transparent)]
@@ -66,4 +70,15 @@ pub enum TrainingError {
     /// The network failed.
     #[error(transparent)]
     Model(#[from] ModelError),
+}
+
+/// What held-out mail says of a router that is refused, so that a report can still name the labels worth a look.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// The queues, sorted by id.
+    pub queues: Vec<Queue>,
+    /// How logits would have become a decision.
+    pub calibration: Calibration,
+    /// What both legs said of each mail, trained on the other folds.
+    pub mails: Vec<JudgedMail>,
 }

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::dataset::Example;
 use crate::random::SplitMix64;
 
-/// The fold of each mail; `None` where it is only trained on.
+/// The fold that each mail is held out with, and which of them are judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Folds {
+    /// `None` where a mail is always trained on.
     of: Vec<Option<usize>>,
+    /// Mail that is only trained on is not, held out or not.
+    judged: Vec<bool>,
     count: usize,
 }
 
@@ -21,10 +24,10 @@ impl Folds {
             .filter(|example| !example.only_trained_on)
             .filter_map(|example| example.group.as_deref())
             .collect();
-        let judged = |example: &Example| {
+        let held_out = |example: &Example| {
             !example.only_trained_on || example.group.as_deref().is_some_and(|group| of_judged.contains(group))
         };
-        let places: Vec<usize> = (0..examples.len()).filter(|&mail| judged(&examples[mail])).collect();
+        let places: Vec<usize> = (0..examples.len()).filter(|&mail| held_out(&examples[mail])).collect();
         let subset: Vec<Example> = places.iter().map(|&mail| examples[mail].clone()).collect();
         let queues: Vec<usize> = places.iter().map(|&mail| targets[mail]).collect();
         let mut of = vec![None; examples.len()];
@@ -32,7 +35,7 @@ impl Folds {
             of[mail] = Some(fold);
         }
         let count = of.iter().flatten().max().map_or(0, |last| last + 1);
-        Self { of, count }
+        Self { of, judged: examples.iter().map(|example| !example.only_trained_on).collect(), count }
     }
 
     /// How many there are.
@@ -43,17 +46,19 @@ impl Folds {
     /// The same mail in at most `count` folds: some are joined.
     pub(super) fn joined(&self, count: usize) -> Self {
         let count = count.min(self.count).max(1);
-        Self { of: self.of.iter().map(|fold| fold.map(|fold| fold % count)).collect(), count }
+        let of = self.of.iter().map(|fold| fold.map(|fold| fold % count)).collect();
+        Self { of, judged: self.judged.clone(), count }
     }
 
-    /// The fold of a mail.
+    /// The fold that a mail is held out with, judged or not: nothing that is judged on that fold may be trained on it.
     pub(super) fn of(&self, mail: usize) -> Option<usize> {
         self.of[mail]
     }
 
     /// The judged mails, ascending, each with its fold.
     pub(super) fn judged(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.of.iter().enumerate().filter_map(|(mail, fold)| fold.map(|fold| (mail, fold)))
+        let folds = self.of.iter().zip(&self.judged).enumerate();
+        folds.filter(|(_, (_, judged))| **judged).filter_map(|(mail, (fold, _))| fold.map(|fold| (mail, fold)))
     }
 
     /// All mails, those only trained on included.
@@ -241,14 +246,19 @@ mod tests {
     }
 
     #[test]
-    fn mail_that_is_only_trained_on_is_in_no_fold_unless_it_repeats_judged_mail() {
+    fn mail_that_is_only_trained_on_is_never_judged_and_held_out_where_it_repeats_judged_mail() {
         let mut examples = examples(&[Some("a"), Some("b"), Some("c"), Some("x"), Some("b")]);
         examples[3].only_trained_on = true;
         examples[4].only_trained_on = true;
         let folds = Folds::new(&examples, &[0, 1, 0, 1, 1], 3, 0);
         assert_eq!((folds.of(3), folds.of(4)), (None, folds.of(1)));
-        assert_eq!((folds.count(), folds.mails(), folds.judged().count()), (3, 5, 4));
-        assert!(folds.joined(2).judged().all(|(_, fold)| fold < 2));
+        assert_eq!((folds.count(), folds.mails()), (3, 5));
+        let joined = folds.joined(2);
+        for folds in [&folds, &joined] {
+            assert_eq!(folds.judged().map(|(mail, _)| mail).collect::<Vec<_>>(), [0, 1, 2]);
+            assert!(folds.of(4).is_some() && folds.of(4) == folds.of(1));
+        }
+        assert!(joined.judged().all(|(_, fold)| fold < 2));
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub struct Solved {
     pub routed: usize,
     /// Wrong ones among them.
     pub errors: usize,
+    /// Held-out mails that the common threshold was solved on.
+    pub solved_on: usize,
 }
 
 impl Solved {
@@ -130,7 +132,8 @@ pub fn solve(
 
     let budgets = held_out.known(&config.queue_max_error_rate);
     let open = Open::of(&held_out, &calibration);
-    let common = open.solve_common(&budgets, config.max_error_rate);
+    let common_mails = open.without_budget(&budgets);
+    let common = open.solve_common(&common_mails, config.max_error_rate);
     calibration.threshold = common.threshold;
     for (queue, rate) in budgets {
         let solved = open.solve_queue(queue, rate);
@@ -153,7 +156,7 @@ pub fn solve(
     }
     let alone: Vec<usize> = (0..judged.len()).filter(|&mail| judged[mail].routed_alone()).collect();
     let errors = alone.iter().filter(|&&mail| judged[mail].best != targets[mail]).count();
-    Solved { calibration, promises, routed: alone.len(), errors }
+    Solved { calibration, promises, routed: alone.len(), errors, solved_on: common_mails.len() }
 }
 
 /// The energy under which at most `share` of known mail is expected: the `floor(share (n + 1))`-th smallest. `None` where
@@ -205,13 +208,14 @@ impl Open {
         open
     }
 
-    /// On the mail predicted as queues without a budget of their own; on all where every queue has one.
-    fn solve_common(&self, budgets: &[(usize, f64)], max_error_rate: f64) -> BudgetThreshold {
+    /// The mail predicted as queues without a budget of their own; all where every queue has one.
+    fn without_budget(&self, budgets: &[(usize, f64)]) -> Vec<usize> {
         let common = |mail: &usize| !budgets.iter().any(|(queue, _)| *queue == self.predicted[*mail]);
-        let mut mails: Vec<usize> = (0..self.predicted.len()).filter(common).collect();
-        if mails.is_empty() {
-            mails = (0..self.predicted.len()).collect();
-        }
+        let mails: Vec<usize> = (0..self.predicted.len()).filter(common).collect();
+        if mails.is_empty() { (0..self.predicted.len()).collect() } else { mails }
+    }
+
+    fn solve_common(&self, mails: &[usize], max_error_rate: f64) -> BudgetThreshold {
         let confidences: Vec<f64> = mails.iter().map(|&mail| self.confidences[mail]).collect();
         let correct: Vec<bool> = mails.iter().map(|&mail| self.correct[mail]).collect();
         solve_threshold(&confidences, &correct, max_error_rate)

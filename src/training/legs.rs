@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::held_out::{Sum, best_sum, judged};
-use super::{Method, TrainingError};
+use super::{Method, Refused, TrainingError};
 use crate::artifact::HeldOutRecall;
 
 /// What each leg says of the judged mails, row by row, and their queues.
@@ -39,8 +39,15 @@ impl Legs<'_> {
 }
 
 /// A router that word counts alone would beat helps nobody, however it was made.
-pub(super) fn refuse_below_baseline(ours: f64, baseline: f64) -> Result<(), TrainingError> {
-    if ours < baseline { Err(TrainingError::BelowBaseline { ours, baseline }) } else { Ok(()) }
+pub(super) fn refuse_below_baseline(
+    ours: f64,
+    baseline: f64,
+    held_out: impl FnOnce() -> Refused,
+) -> Result<(), TrainingError> {
+    if ours < baseline {
+        return Err(TrainingError::BelowBaseline { ours, baseline, held_out: Box::new(held_out()) });
+    }
+    Ok(())
 }
 
 pub(super) fn accuracy(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
@@ -64,11 +71,13 @@ pub(super) fn recall_by_queue(ids: &[String], targets: &[usize], correct: &[bool
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::Calibration;
 
     #[test]
     fn a_router_below_the_word_counts_is_refused_with_both_figures() {
-        assert!(refuse_below_baseline(0.91, 0.91).is_ok());
-        let error = refuse_below_baseline(0.90, 0.912).unwrap_err().to_string();
+        let held_out = || Refused { queues: Vec::new(), calibration: Calibration::new(1.0, 0.0), mails: Vec::new() };
+        assert!(refuse_below_baseline(0.91, 0.91, held_out).is_ok());
+        let error = refuse_below_baseline(0.90, 0.912, held_out).unwrap_err().to_string();
         assert!(error.contains("right for 90.0%, word counts alone for 91.2%: it is not written"), "{error}");
     }
 

@@ -18,7 +18,7 @@ mod trials;
 
 pub use config::{Method, TrainingConfig};
 pub use design::{Design, Row};
-pub use error::TrainingError;
+pub use error::{Refused, TrainingError};
 pub use fine_tuning::{Background, CheckpointError, Depth, FineTuningConfig, Head, TokenPooling, sentence_starts};
 pub use knowing::{KnowingConfig, KnowingError, Solved, solve};
 pub use labelled::Labelled;
@@ -63,6 +63,8 @@ pub struct Trained {
     pub losses_by_epoch: Vec<f64>,
     /// Whether the error budget is proven on the held-out mail.
     pub budget_guaranteed: bool,
+    /// Held-out mails that the threshold of that budget was solved on.
+    pub budget_solved_on: usize,
     /// What is proven on the held-out mail and what is not, the common error budget first.
     pub promises: Vec<Promise>,
     /// Measured on held-out mail.
@@ -150,9 +152,15 @@ pub fn train(
     let head_of = |mails: &[usize]| start_of_tuning(&encoder, mails, &encoder_leg.logistic, &pooled);
     let (background, background_sentences) =
         fine_tuning::built_in_background(backbone.tokenizer, &inbox.mails, &config.fine_tuning);
+    let encoder_config = backbone.encoder.config();
+    let encoder_identity = match checkpoints {
+        Some(_) if tunes => fine_tuning::encoder_identity(encoder_config, backbone.weights)?,
+        _ => String::new(),
+    };
     let material = Material {
-        encoder_config: backbone.encoder.config(),
+        encoder_config,
         weights: backbone.weights,
+        encoder_identity: &encoder_identity,
         tokenizer: backbone.tokenizer,
         windows: &config.windows,
         mails: &inbox.mails,
@@ -181,8 +189,13 @@ pub fn train(
     let Sum { weight, gate, logits, temperature } = sum;
     let (confidences, correct) = judged(&logits, legs.targets, temperature);
     let (ours, baseline) = (accuracy(&logits, legs.targets), accuracy(legs.words, legs.targets));
-    refuse_below_baseline(ours, baseline)?;
     let solved = solve(&logits, legs.targets, temperature, &queue_ids, &config.knowing());
+    let held_out = held_out_mails(examples, &inbox.mails, judged_mails, &legs, &logits);
+    refuse_below_baseline(ours, baseline, || Refused {
+        queues: queues.clone(),
+        calibration: solved.calibration.clone(),
+        mails: held_out.clone(),
+    })?;
 
     let figures = Figures {
         accuracy: ours,
@@ -195,7 +208,6 @@ pub fn train(
         queues: recall_by_queue(&queue_ids, legs.targets, &correct),
     };
     let losses_by_epoch = tuning.as_ref().map_or_else(Vec::new, |tuning| tuning.losses.clone());
-    let held_out = held_out_mails(examples, &inbox.mails, judged_mails, &legs, &logits);
     let (head, change) = match tuning {
         Some(Tuning { head: Head { query, weight, bias }, change, .. }) if keep => {
             (HeadTensors { d_model, query, weight, bias }, Some(change))
@@ -218,6 +230,7 @@ pub fn train(
         change,
         lexical,
         budget_guaranteed: solved.budget_guaranteed(),
+        budget_solved_on: solved.solved_on,
         calibration: solved.calibration,
         promises: solved.promises,
         losses_by_epoch,

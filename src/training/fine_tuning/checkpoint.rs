@@ -105,7 +105,7 @@ impl State {
         let (_, header) = SafeTensors::read_metadata(&file).map_err(|source| foreign(source.to_string()))?;
         let facts = header.metadata().clone().unwrap_or_default();
         if facts.get(FINGERPRINT).map(String::as_str) != Some(fingerprint) {
-            return Err(foreign("other mail or settings".to_owned()));
+            return Err(foreign("another encoder, other mail or other settings".to_owned()));
         }
         let number = |name: &str| {
             facts.get(name).and_then(|text| text.parse::<usize>().ok()).ok_or_else(|| foreign(format!("no {name}")))

@@ -8,6 +8,7 @@ mod adamw;
 mod background;
 mod checkpoint;
 mod evidence;
+mod identity;
 mod network;
 mod run;
 mod sampler;
@@ -17,6 +18,7 @@ mod undecided;
 pub use background::{Background, sentence_starts};
 pub use checkpoint::CheckpointError;
 pub(super) use evidence::decisive_tokens;
+pub(super) use identity::encoder_identity;
 pub use network::Head;
 
 use std::path::Path;
@@ -194,6 +196,8 @@ pub(super) struct Material<'a> {
     pub encoder_config: &'a EncoderConfig,
     /// The encoder's tensors, f32, on the device to train on.
     pub weights: &'a VarBuilder<'a>,
+    /// Which encoder that is ([`encoder_identity`]); empty where no checkpoints are kept.
+    pub encoder_identity: &'a str,
     pub tokenizer: &'a EmailTokenizer,
     pub windows: &'a WindowConfig,
     pub mails: &'a [EncodedEmail],
@@ -261,7 +265,9 @@ pub(super) fn tune(
     let everything: Vec<usize> = (0..folds.mails()).collect();
     let mut runs: Vec<Run<'_>> = (0..judged_folds)
         .map(|fold| {
-            let (judged, mails) = everything.iter().partition(|&&mail| folds.of(mail) == Some(fold));
+            // What is only trained on and repeats a judged mail is held out with it, and not judged.
+            let mails = everything.iter().copied().filter(|&mail| folds.of(mail) != Some(fold)).collect();
+            let judged = folds.judged().filter(|&(_, of)| of == fold).map(|(mail, _)| mail).collect();
             Run { name: format!("fold-{fold}"), material, config, mails, judged }
         })
         .collect();

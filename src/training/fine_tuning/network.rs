@@ -33,11 +33,17 @@ pub(super) struct Kind {
     pub query: bool,
 }
 
-/// Values of all trained tensors stay with the caller; this knows their order, names and shapes.
-pub(super) struct Network {
+/// Order, names and shapes of all trained tensors. Their values stay with the caller.
+pub(super) struct Layout {
     parameters: Vec<(String, Vec<usize>)>,
     /// So many of them belong to the encoder; the head's follow.
     of_encoder: usize,
+}
+
+/// What computes. It holds the frozen weights too, hundreds of megabytes with all that is kept between steps, so it goes as soon as
+/// it has trained: [`Network::into_layout`] is what is left.
+pub(super) struct Network {
+    layout: Layout,
     engine: Engine,
 }
 
@@ -50,6 +56,34 @@ struct Tensors {
     encoder: TrainableEncoder,
     head: TrainableHead,
     parameters: Vec<Parameter>,
+}
+
+impl Layout {
+    fn kinds(&self) -> impl Iterator<Item = Kind> {
+        let of_encoder = self.of_encoder;
+        let kind = move |(index, (_, shape)): (usize, &(String, Vec<usize>))| Kind {
+            matrix: shape.len() > 1,
+            of_head: index >= of_encoder,
+            query: index == of_encoder,
+        };
+        self.parameters.iter().enumerate().map(kind)
+    }
+
+    /// What changed in the encoder, and the head.
+    pub(super) fn taken_apart(self, config: &FineTuningConfig, values: Vec<Vec<f32>>) -> (EncoderChange, Head) {
+        let mut values = values.into_iter();
+        let tensors: BTreeMap<String, StoredTensor> = self.parameters[..self.of_encoder]
+            .iter()
+            .zip(values.by_ref())
+            .map(|((name, shape), values)| (name.clone(), StoredTensor { shape: shape.clone(), values }))
+            .collect();
+        let change = match config.depth {
+            Depth::Lora => EncoderChange::Lora(LoraConfig { rank: config.rank, alpha: config.alpha }, tensors),
+            Depth::Full => EncoderChange::Full(tensors),
+        };
+        let mut next = || values.next().unwrap_or_default();
+        (change, Head { query: next(), weight: next(), bias: next() })
+    }
 }
 
 impl Network {
@@ -74,18 +108,17 @@ impl Network {
         } else {
             Engine::Tensors(Box::new(Tensors { encoder, head, parameters }))
         };
-        Ok((Self { parameters: shapes, of_encoder, engine }, start))
+        Ok((Self { layout: Layout { parameters: shapes, of_encoder }, engine }, start))
     }
 
     /// In the order of the values.
     pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> {
-        let of_encoder = self.of_encoder;
-        let kind = move |(index, (_, shape)): (usize, &(String, Vec<usize>))| Kind {
-            matrix: shape.len() > 1,
-            of_head: index >= of_encoder,
-            query: index == of_encoder,
-        };
-        self.parameters.iter().enumerate().map(kind)
+        self.layout.kinds()
+    }
+
+    /// Lets go of all but the layout.
+    pub(super) fn into_layout(self) -> Layout {
+        self.layout
     }
 
     /// Adds the gradients of the objective.
@@ -112,22 +145,6 @@ impl Network {
                 flat(&network.head.forward(&network.encoder.forward(batch, None)?, batch)?)
             }
         }
-    }
-
-    /// What changed in the encoder, and the head.
-    pub(super) fn taken_apart(self, config: &FineTuningConfig, values: Vec<Vec<f32>>) -> (EncoderChange, Head) {
-        let mut values = values.into_iter();
-        let tensors: BTreeMap<String, StoredTensor> = self.parameters[..self.of_encoder]
-            .iter()
-            .zip(values.by_ref())
-            .map(|((name, shape), values)| (name.clone(), StoredTensor { shape: shape.clone(), values }))
-            .collect();
-        let change = match config.depth {
-            Depth::Lora => EncoderChange::Lora(LoraConfig { rank: config.rank, alpha: config.alpha }, tensors),
-            Depth::Full => EncoderChange::Full(tensors),
-        };
-        let mut next = || values.next().unwrap_or_default();
-        (change, Head { query: next(), weight: next(), bias: next() })
     }
 }
 

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::adamw::{Moments, Rate, clip_factor, schedule};
 use super::checkpoint::{CheckpointError, State};
-use super::network::Network;
+use super::network::{Layout, Network};
 use super::sampler::Pick;
 use super::side_by_side::Teller;
 use super::undecided::without_decisive;
@@ -23,9 +23,9 @@ use crate::training::held_out::judged;
 /// Tokens that go through the network at a time: what a step's mails are cut into, and what memory must hold.
 const TOKENS_AT_ONCE: usize = 1024;
 
-/// What a run gives.
+/// What a run gives. The network itself is gone: all runs' results are kept to the end, and that many networks need not fit.
 pub(super) struct Finished {
-    network: Network,
+    layout: Layout,
     /// Logits of the judged mails after each of the last epochs.
     pub judged: Vec<Vec<Vec<f32>>>,
     /// All values after each of these epochs, where no mail is judged.
@@ -35,7 +35,7 @@ pub(super) struct Finished {
 impl Finished {
     /// What changed in the encoder, and the head, as they were at one of the kept epochs.
     pub(super) fn taken(mut self, config: &FineTuningConfig, kept: usize) -> (EncoderChange, Head) {
-        self.network.taken_apart(config, self.kept.swap_remove(kept))
+        self.layout.taken_apart(config, self.kept.swap_remove(kept))
     }
 }
 
@@ -88,7 +88,7 @@ impl Run<'_> {
                 state.save(path, &fingerprint)?;
             }
         }
-        Ok(Finished { network, judged: state.judged, kept: state.kept })
+        Ok(Finished { layout: network.into_layout(), judged: state.judged, kept: state.kept })
     }
 
     /// How many epochs of so many give a result: logits of the judged mails, or values that are kept.
@@ -115,10 +115,11 @@ impl Run<'_> {
         self.mails.iter().chain(&self.judged).map(|&mail| self.material.mails[mail].tokens.len()).sum()
     }
 
-    /// What must be the same for a checkpoint to fit: the settings, the mail, which of it this run sees, and the
+    /// What must be the same for a checkpoint to fit: the encoder, the settings, the mail, which of it this run sees, and the
     /// sentences put into it.
     fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
+        hash.update(self.material.encoder_identity);
         hash.update(format!("{:?} {} {:?}", self.config, self.material.seed, self.material.windows));
         hash.update(format!("{:?} {:?}", self.mails, self.judged));
         hash.update(self.material.background_sentences.to_le_bytes());

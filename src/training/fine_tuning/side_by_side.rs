@@ -28,7 +28,7 @@ impl Teller {
 /// Does all runs and gives their results in the same order. How many go on at a time changes no result.
 pub(super) fn side_by_side(runs: &[Run<'_>], progress: &mut dyn Progress) -> Result<Vec<Finished>, TrainingError> {
     let on_cpu = runs.iter().all(|run| run.material.weights.device().is_cpu());
-    let shares = if on_cpu { shares(runs.len(), rayon::current_num_threads()) } else { vec![1] };
+    let shares = shares(if on_cpu { runs.len() } else { 1 }, rayon::current_num_threads());
     let at_a_time = if shares.len() > 1 { format!(", {} at a time", shares.len()) } else { String::new() };
     progress.stage(&format!("fine-tuning {} networks{at_a_time}", runs.len()));
     let (next, tokens) = (AtomicUsize::new(0), runs.iter().map(Run::tokens).sum());
@@ -85,7 +85,8 @@ fn work(
     }
 }
 
-/// The threads of each worker: as many workers as can be kept busy to the end.
+/// The threads of each worker: as many workers as can be kept busy to the end. On another device than the CPU there is one, for one
+/// run at a time, and it has them all: the optimizer and the start's linear model are on the CPU everywhere.
 fn shares(runs: usize, threads: usize) -> Vec<usize> {
     let workers = (1..=threads.min(runs)).rev().find(|&workers| runs.is_multiple_of(workers)).unwrap_or(1);
     (0..workers).map(|worker| threads / workers + usize::from(worker < threads % workers)).collect()
@@ -104,5 +105,7 @@ mod tests {
         assert_eq!(shares(4, 10), [3, 3, 2, 2]);
         assert_eq!(shares(2, 16), [8, 8]);
         assert_eq!(shares(5, 4), [4]);
+        // On a GPU.
+        assert_eq!(shares(1, 16), [16]);
     }
 }

@@ -40,6 +40,7 @@ fn without_further_settings_only_the_common_threshold_is_solved() {
     let solved = solve(&logits, &targets, 1.0, &ids(), &config());
     assert_eq!(solved.calibration, Calibration::new(1.0, solved.calibration.threshold));
     assert!(solved.budget_guaranteed() && solved.routed == 300 && solved.errors == 0, "{solved:?}");
+    assert_eq!(solved.solved_on, 300);
     assert_eq!(solved.promises.len(), 1);
 }
 
