@@ -24,7 +24,7 @@ const PREDICTING: &Problems = &[
 
 const TELLING: &Problems = &[
     (400, "The query cannot be read."),
-    (422, "The query has something else than the name of a router."),
+    (422, "There is no such router, it is named twice, or the time is none."),
     (503, "The router is being loaded."),
 ];
 
