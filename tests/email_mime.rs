@@ -258,6 +258,14 @@ fn persons_whose_address_or_subject_sounds_like_a_mail_system_are_no_bounce() {
         ),
         ("From: form@shop.example\nReturn-Path: <>\nSubject: My delivery is delayed\n", "I paid 550 euro on 5.5.26."),
         ("From: form@shop.example\nReturn-Path: <>\nSubject: Delivery problem: order not delivered\n", "Where is it?"),
+        (
+            "From: Postmaster <postmaster@inn.example>\nSubject: Order 4411\n",
+            "The cake was not delivered. Where is it?",
+        ),
+        ("From: form@shop.example\nReturn-Path: <>\nSubject: Order\n", "Order 551 delivery was promised for Monday."),
+        ("From: form@shop.example\nReturn-Path: <>\nSubject: Order\n", "Wanted on 5.5.26: delivery never came."),
+        ("From: a@x.example\nSubject: 自動返信メールが届きません\n", "いつ届きますか。"),
+        ("From: a@x.example\nSubject: R\u{e9}ponse automatique mais toujours pas de remboursement\n", "Rien."),
         ("From: a@x.example\nSubject: 不在通知が入っていましたが荷物が届きません\n", "いつ届きますか。"),
         ("From: a@x.example\nSubject: 부재중이라 택배를 못 받았습니다\n", "다시 보내 주세요."),
     ] {

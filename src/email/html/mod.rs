@@ -156,8 +156,8 @@ impl Walker<'_> {
     }
 
     fn start_tag(&mut self, name: String, attributes: &str) {
-        // A paragraph that was never closed ends where the next block starts.
-        if role::line_break(&name) == Break::Paragraph && self.open.last().is_some_and(|last| last.name == "p") {
+        // What was never closed ends where the next of its kind starts, and a paragraph where any block does.
+        if self.open.last().is_some_and(|last| role::ends_before(&last.name, &name)) {
             self.close_last();
         }
         if let Some(last) = self.open.iter_mut().rev().find(|open| open.name == name) {
@@ -202,7 +202,8 @@ impl Walker<'_> {
         }
     }
 
-    /// An element within a line ends with what it stands in: a hidden `span` that nobody closed hides no more than that.
+    /// An element within a line, or one whose end tag may be left out, ends with what it stands in: a hidden `span` that nobody
+    /// closed hides no more than that.
     fn end_hidden_inside(&mut self, name: &str) {
         while let Some(last) = self.open.last_mut() {
             if last.name == name {
@@ -212,7 +213,7 @@ impl Walker<'_> {
                 last.containers -= 1;
                 return;
             }
-            if last.role != Role::Hidden || role::line_break(&last.name) != Break::None {
+            if last.role != Role::Hidden || !role::may_stay_open(&last.name) {
                 return;
             }
             self.close_last();
@@ -355,6 +356,14 @@ mod tests {
             "I want a refund."
         );
         assert_eq!(text("<td><span style='display:none'>preview</td><td>I want a refund.</td>"), "I want a refund.");
+        for open in [
+            "<div><p style='display:none'>preview</div><div>I want a refund.</div>",
+            "<p style='display:none'>preview<div>I want a refund.</div>",
+            "<table><tr><td style='display:none'>preview<td>I want a refund.</tr></table>",
+            "<ul><li style='display:none'>preview<li>I want a refund.</ul>",
+        ] {
+            assert_eq!(text(open), "I want a refund.", "{open}");
+        }
         let closed = "<div><span style='display:none'>a<div>b<div>c</div></div>d</span>seen</div>";
         assert_eq!(text(closed), "seen");
         assert_eq!(text("<div style='display:none'>a<p>b</div>seen"), "seen");

@@ -214,6 +214,24 @@ pub(super) fn contains_others(name: &str) -> bool {
     }
 }
 
+/// Whether an element may lack its end tag: those within a line by mistake, the others by the rules of HTML.
+pub(super) fn may_stay_open(name: &str) -> bool {
+    line_break(name) == Break::None || matches!(name, "p" | "li" | "dt" | "dd" | "td" | "th" | "tr" | "option")
+}
+
+/// Whether an open element ends because another one starts (HTML, 13.1.2.4 "Optional tags").
+pub(super) fn ends_before(open: &str, next: &str) -> bool {
+    match open {
+        "p" => matches!(line_break(next), Break::Paragraph | Break::Line) && next != "br",
+        "li" => next == "li",
+        "dt" | "dd" => matches!(next, "dt" | "dd"),
+        "td" | "th" => matches!(next, "td" | "th" | "tr"),
+        "tr" => next == "tr",
+        "option" => next == "option",
+        _ => false,
+    }
+}
+
 /// Whether a style holds this declaration; "opacity:0" is not "opacity:0.9".
 fn declares(style: &str, declaration: &str) -> bool {
     style.split(';').any(|part| {

@@ -12,7 +12,7 @@ use super::address;
 use super::header::Headers;
 use super::mime::Part;
 use crate::email::pattern::Pattern;
-use words::{ABSENCE_ALONE, ABSENCE_SUBJECTS, BOUNCE_PHRASES, BOUNCE_SUBJECTS, MAIL_BOUNCE_SUBJECTS};
+use words::{ABSENCE_SUBJECTS, BOUNCE_PHRASES, BOUNCE_SUBJECTS, MAIL_BOUNCE_SUBJECTS};
 
 /// A kind and what decided it.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,11 +58,17 @@ fn bounce(headers: &Headers, root: Option<&Part<'_>>, body: &str) -> Option<Verd
     let has_status =
         root.is_some_and(|root| root.children.iter().any(|part| part.mime().ends_with("/delivery-status")));
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| subject.contains(phrase));
+    // A postmaster is a person at a small firm.
+    let daemon = daemon && !is_postmaster(headers);
     if daemon && (has_status || says(BOUNCE_SUBJECTS) || reports_failure(body)) {
         return found("from: mail system");
     }
     // Web forms and shops send with an empty return path too, and people write to them about deliveries.
-    if null_sender && (has_status || says(MAIL_BOUNCE_SUBJECTS) || has_status_code(body)) {
+    let by_mail = has_status || says(MAIL_BOUNCE_SUBJECTS) || has_status_code(body);
+    if by_mail && is_postmaster(headers) {
+        return found("from: postmaster");
+    }
+    if by_mail && null_sender {
         return found("return-path: <>");
     }
     None
@@ -107,11 +113,16 @@ fn automatic(headers: &Headers, root: Option<&Part<'_>>) -> Option<Verdict> {
 
 /// The phrase with which the subject of an absence notice starts.
 fn absence(subject: &str) -> Option<&'static str> {
-    let starts = |phrase: &&str| subject.starts_with(phrase);
-    let head =
-        || subject.split([':', '：', ']', '】']).next().unwrap_or(subject).trim_start_matches(['[', '【']).trim();
-    let alone = |phrase: &&str| head() == *phrase;
-    ABSENCE_SUBJECTS.iter().copied().find(starts).or_else(|| ABSENCE_ALONE.iter().copied().find(alone))
+    // Some programs put it into brackets.
+    let head = subject.trim_start_matches(['[', '【', '(']);
+    ABSENCE_SUBJECTS.iter().copied().find(|phrase| {
+        let rest = head.strip_prefix(phrase);
+        // "Automatic reply, but no refund" is about one: behind the phrase it ends, or what it answers begins.
+        let whole = phrase.ends_with([':', '-']) || phrase.contains(" auf");
+        rest.is_some_and(|rest| {
+            whole || rest.is_empty() || rest.trim_start().starts_with([':', '：', '-', '–', ']', '】', ')', '('])
+        })
+    })
 }
 
 fn list(headers: &Headers) -> Option<Verdict> {
@@ -152,6 +163,13 @@ fn from_daemon(headers: &Headers) -> bool {
     })
 }
 
+fn is_postmaster(headers: &Headers) -> bool {
+    headers.all("from").any(|from| {
+        let local = address::find(from).map(address::local_part).unwrap_or_default();
+        local == "postmaster" || local.is_empty() && from.to_lowercase().contains("postmaster")
+    })
+}
+
 /// A person may answer or pass on a delivery report.
 fn is_answer(subject: &str) -> bool {
     use super::zones::{SubjectKind, subject_kind};
@@ -170,9 +188,8 @@ fn has_status_code(body: &str) -> bool {
     static CODE: LazyLock<Pattern> = LazyLock::new(|| {
         Pattern::new(
             r"(?xi)\b[45]\d\d[\s-]{1,2}\(?\#?[45]\.[0-7]\.\d{1,3}\b | \#\s?[45]\.[0-7]\.\d{1,3}\b | \bstatus:\s*[45]\.[0-7]\.\d
-              | \b5\.[0-7]\.\d{1,3}[\s:]+(?:\(|<|user|mailbox|recipient|address|message|delivery|unknown|smtp|unable|bad|x-|unrout|domain)
-              | \b55\d[\s-]{1,2}(?:user|mailbox|recipient|address|unknown|no\ssuch|relay|requested|message|sender|sorry|invalid|account|
-                    rejected|access|mail|permanent|<|\S+@|host|delivery|this)
+              | \b5\.[0-7]\.\d{1,3}[\s:]+(?:\(|<|user|mailbox|recipient|unknown|smtp|x-|unrout)
+              | \b55\d[\s-]{1,2}(?:user|mailbox|recipient|unknown|no\ssuch|relay|requested|sender|sorry|rejected|permanent|<|\S+@)
               | final-recipient: | diagnostic-code: | \buser\sunknown\b | \bunknown\suser\b | \bmailbox\s(?:unavailable|full|is\sfull)\b
               | \brecipient\saddress\srejected\b | \bno\ssuch\suser\b | \bhost\sunknown\b",
         )

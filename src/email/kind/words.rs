@@ -152,9 +152,6 @@ pub(super) const BOUNCE_PHRASES: &[&str] = &[
     "receiver not found",
 ];
 
-/// Subjects of an automatic answer that are everyday words when more follows: the courier's card "不在通知", "I was out" in Korean.
-pub(super) const ABSENCE_ALONE: &[&str] = &["不在通知", "부재중", "부재중입니다", "부재중 알림"];
-
 /// How the subject of an automatic answer starts.
 pub(super) const ABSENCE_SUBJECTS: &[&str] = &[
     "automatic reply:",
@@ -199,6 +196,8 @@ pub(super) const ABSENCE_SUBJECTS: &[&str] = &[
     "otomatik yanıt",
     "自動応答",
     "自動返信",
+    "不在通知",
+    "부재중",
     "自动回复",
     "自動回覆",
     "자동 회신",

@@ -38,8 +38,8 @@ pub(super) fn mark(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     let short = below.len() <= MAX_LINES && below.iter().all(|&at| lines[at].text.len() <= MAX_LINE);
     // The first line below the closing is the name.
     let Some((_, card)) = below.split_first().filter(|_| short) else { return };
-    // A card asks nothing.
-    if card.iter().any(|&at| voice::asks(lines[at].text) || voice::first_person(lines[at].text)) {
+    // A card says nothing of the matter, whatever it offers.
+    if card.iter().any(|&at| voice::is_said(lines[at].text)) {
         return;
     }
     if card.iter().filter(|&&at| CONTACT.is_match(lines[at].text)).count() >= MIN_CONTACTS {
@@ -91,5 +91,9 @@ mod tests {
         assert!(cut(details).is_empty());
         let question = "It was lovely.\n\nThanks\nAnn\nPhone: 030 1234567\nE-mail: ann@x.example\nAre there nuts in it? My son is allergic.\n";
         assert!(cut(question).is_empty());
+        let son = "They were lovely.\n\nThanks\nAnn\nPhone: 030 1234567\nE-mail: ann@x.example\nOur son is allergic to nuts. Tell us what is in the brownies.\n";
+        assert!(cut(son).is_empty());
+        let offer = "It was late.\n\nKind regards,\nAnn Poe\nPoe Events\nTel. +49 30 555 0199\nwww.poe.example\nNeed catering for your wedding? Ask us for a quote!\n";
+        assert_eq!(cut(offer).len(), 4);
     }
 }

@@ -121,15 +121,10 @@ fn mark_delimited(lines: &[Line<'_>], kinds: &mut [ZoneKind], text_above: bool) 
     let something_above = text_above || lines[..at].iter().any(|line| !line.is_blank());
     // A legal notice may say "please", and is known by now.
     let own = |at: usize| kinds[at] == ZoneKind::Text && !is_program_footer(lines[at].text);
-    let speaks = below.iter().any(|&at| own(at) && is_said(lines[at].text));
+    let speaks = below.iter().any(|&at| own(at) && voice::is_said(lines[at].text));
     if something_above && below.len() <= MAX_SIGNATURE && (standard.is_some() || !speaks) {
         kinds[at..].fill(ZoneKind::Signature);
     }
-}
-
-/// Whether a person says this in the mail at hand, as against what stands below each of theirs.
-fn is_said(text: &str) -> bool {
-    voice::asks(text) || voice::first_person(text)
 }
 
 fn is_delimiter(text: &str) -> bool {
@@ -144,18 +139,38 @@ fn mark_list_footer(lines: &[Line<'_>], kinds: &mut [ZoneKind]) {
     };
     let below = &lines[rule + 1..];
     let filled = below.iter().filter(|line| !line.is_blank()).count();
-    let says = |words: &[&str]| {
-        below.iter().any(|line| {
-            let lower = line.text.to_lowercase();
-            words.iter().any(|word| lower.contains(word))
-        })
+    let says = |words: &[&str], line: &Line<'_>| {
+        let lower = line.text.to_lowercase();
+        words.iter().any(|word| lower.contains(word))
     };
-    let listed = says(&["mailing list", "listinfo", "unsubscribe", "groups.google", "list-archive"])
-        && says(&["http:", "https:", "www.", "mailto:", "@", "mailing list"]);
-    let speaks = below.iter().any(|line| voice::first_person(line.text));
+    // "Unsubscribe" is what people ask for, too: there a link stands beside it.
+    let listed = below.iter().any(|line| {
+        says(&["mailing list", "listinfo", "groups.google", "list-archive"], line)
+            || says(&["unsubscribe"], line)
+                && says(&["http:", "https:", "www.", "mailto:", "@", "to unsubscribe"], line)
+    });
+    let speaks = below.iter().any(|line| voice::first_person(line.text) || is_field(line.text));
     if listed && !speaks && (1..=6).contains(&filled) {
         kinds[rule..].fill(ZoneKind::Signature);
     }
+}
+
+/// A field of a web form.
+fn is_field(text: &str) -> bool {
+    let name = text.split_once(": ").map_or("", |(name, _)| name).to_ascii_lowercase();
+    matches!(
+        name.as_str(),
+        "name"
+            | "email"
+            | "e-mail"
+            | "message"
+            | "comment"
+            | "comments"
+            | "enquiry"
+            | "question"
+            | "nachricht"
+            | "mensaje"
+    )
 }
 
 /// Footers of mail programs and lines of punctuation with nothing of the sender's below them.
@@ -250,6 +265,9 @@ mod tests {
             "I ordered this:\n--\n2 cakes with hazelnuts\nPlease refund me, one was mouldy.\nAnn",
             "I ordered this:\n--\n2 cakes\nI want the money back for one.\nAnn",
             "New message from the website\n-----------\nI cannot unsubscribe: cancel my weekly bread box.",
+            "They were lovely.\n--\nOne box was mouldy. We want our money back for that box.\nAnn",
+            "They were lovely.\n--\nRefund that box to the card that was used.\nAnn",
+            "New message from the website\n-----------\nName: Ann\nEmail: ann@x.example\nMessage: Please cancel order 4411 and unsubscribe the address.",
             "New message from the website\n-----------\nHow can one unsubscribe from the weekly box",
         ] {
             assert!(!cut(text), "{text}");

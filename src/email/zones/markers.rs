@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use super::lines::Line;
+use super::voice;
 use super::words::{FORWARDED, ORIGINAL, REPLY_ABOVE, lower};
 use crate::email::pattern::Pattern;
 
@@ -47,10 +48,16 @@ pub(super) fn marker(line: &Line<'_>) -> Option<Marker> {
     let forwarded = || FORWARDED.iter().any(|stem| lower.contains(stem));
     if dashes >= 2 {
         let closed = head.len() < inner.len() || text.ends_with(['-', '_', '=', '—', '–', '*']);
+        // "--- My original message was not answered ---" is said, not printed.
+        if voice::we_or_i(head) {
+            return None;
+        }
         if closed && forwarded() {
             return Some(Marker::Forwarded);
         }
-        return ORIGINAL.iter().any(|phrase| lower.contains(phrase)).then_some(Marker::Original);
+        let framed = lower.trim_matches(|c: char| !c.is_alphanumeric());
+        let original = ORIGINAL.iter().any(|phrase| framed.starts_with(phrase) || framed.ends_with(phrase));
+        return original.then_some(Marker::Original);
     }
     if colon && forwarded() {
         return Some(Marker::MaybeForwarded);

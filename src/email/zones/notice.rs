@@ -75,7 +75,9 @@ static BANNER: LazyLock<Pattern> = LazyLock::new(|| {
             (?:(?:sent|received|coming)\s)?(?:from|by)\s(?:an?\s|the\s|someone\s)?(?:outside|external|untrusted|unknown)
         | ^\W*(?:\p{L}+\W+){0,3}(?:this|the)\s(?:e-?mail|message)\s(?:originated|came|comes)\s(?:from\s)?outside
         | (?:caution|warning|attention|external)\W+[^.]{0,40}(?:external|outside)\s(?:of\s)?(?:the\s|your\s|our\s)?
-            (?:e-?mail|sender|message|source|organi[sz]ation|company|network|domain)
+            (?:e-?mail|sender|message|source|network|domain)
+        | (?:caution|warning|attention|external)\W+[^.]{0,40}(?:e-?mail|sender|message)\b[^.]{0,40}
+            (?:external|outside)\s(?:of\s)?(?:the\s|your\s|our\s)?(?:organi[sz]ation|company)
         | ^\W*(?:external\s(?:e-?mail|sender|message)|\[\s?(?:external|externe?|ext)\s?\]|\*+\s?externe?\s?\*+)\W*$
         | ^\W*external\b(?:\s(?:e-?mail|sender|message))?\W[^.]{0,60}(?:caution|careful|click|links?|attachments?)
         | ^\W*external\ssender\W
@@ -163,15 +165,22 @@ fn is_notice(paragraph: &[Line<'_>]) -> bool {
     let head = &text[..text.floor_char_boundary(400)];
     let headed = HEADING.find(head).is_some_and(|heading| LEGAL.is_match(&text[heading.end..]));
     // An order for an invoice names a firm's numbers as well, but says what to do with them.
-    let registered = stands_twice(&REGISTER, head) && !voice::asks(&text) && !speaks_for_us(&text);
-    length >= MIN_NOTICE && (NOTICE_START.is_match(head) || headed || registered)
+    let registered = stands_twice(&REGISTER, head) && !voice::asks(&text) && !voice::we_or_i(&text);
+    length >= MIN_NOTICE && !is_personal(&text) && (NOTICE_START.is_match(head) || headed || registered)
 }
 
-fn speaks_for_us(text: &str) -> bool {
-    static US: LazyLock<Pattern> = LazyLock::new(|| {
-        Pattern::new(r"(?i)\b(?:we|us|our|wir|uns(?:er\w*)?|nous|notre|nos|nuestr[oa]s?|nostr[oaei]|wij|ons|onze)\b")
+/// Whether a paragraph that reads like a notice asks a question or speaks of the sender. Notices do say "please" and "notify me".
+fn is_personal(text: &str) -> bool {
+    static NOTIFY_ME: LazyLock<Pattern> = LazyLock::new(|| {
+        Pattern::new(
+            r"(?i)\b(?:notify|inform|contact|call|advise|tell|alert|return it to|reply to)\s(?:me|mich)\b|\bto me\b|\bmy own\b|\bby me\b",
+        )
     });
-    voice::first_person(text) || US.is_match(text)
+    let mut rest = text.to_owned();
+    while let Some(found) = NOTIFY_ME.find(&rest) {
+        rest.replace_range(found, " ");
+    }
+    voice::questions(text) || voice::first_person(&rest)
 }
 
 #[cfg(test)]
@@ -215,6 +224,7 @@ mod tests {
         for notice in [
             "CONFIDENTIALITY NOTICE: The contents of this e-mail are confidential.",
             "Legal notice\nThe sender accepts no liability for damage by viruses.",
+            "This e-mail is confidential. If you are not the intended recipient please notify me and return it to me at once.",
             "Haftungsausschluss: Der Inhalt ist nur für den Empfänger bestimmt.",
             "Acme Ltd is registered in England and Wales. Company number 01234567. VAT number GB123456789.",
         ] {
@@ -223,6 +233,10 @@ mod tests {
         for request in [
             "Legal notice: one of your cakes sent my son to hospital because of the nuts in it, tell me what was in it.",
             "Privacy: please delete all the data that you hold about me, and say when it is done.",
+            "Important: the cake is intended for a boy with a severe nut allergy. Are there nuts or traces in it?",
+            "Legal notice: my son had an allergic reaction to nuts in one of them and we hold you liable. What was in it?",
+            "This message is intended for the manager: the last box was mouldy and I want my money back for it.",
+            "Privacy: the recipient of my order must stay a surprise, so please change the delivery address of order 4411.",
             "Disclaimer: I am no baker, but the sponge was raw in the middle and I want my money back.",
             "Please correct this invoice: our VAT number is GB123456789 and our company number is 01234567.",
             "The invoice is wrong. The VAT number is GB123456789 and the company number is 01234567, can it be sent again?",
@@ -247,6 +261,7 @@ mod tests {
             "The message was sent by an external courier firm, and the cake it was about came smashed: please refund me the 40 euro.",
             "The email came from an unknown sender in your name and wants my card number. Is it yours?",
             "I was told that the message came from outside your shop.",
+            "Attention: the courier left the cakes outside our company in the rain, all were ruined. We want our money back.",
         ] {
             assert!(!cut(text), "{text}");
         }

@@ -107,6 +107,10 @@ fn may_end(text: &str, quote_follows: bool) -> bool {
 }
 
 fn is_header(text: &str, quote_follows: bool) -> bool {
+    // "About the mail of 5 May:" refers to a mail, it does not quote one.
+    if text.contains("の件") && !quote_follows {
+        return false;
+    }
     let dashed = text.starts_with("--") && text.ends_with("--");
     let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '-' | '_'));
     let verb = writes(text);

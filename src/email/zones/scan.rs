@@ -10,7 +10,7 @@ use super::lines::{Line, next_filled};
 use super::markers::{self, Marker};
 use super::reply_header;
 use super::words::{POINTERS, lower};
-use super::{Context, Forward, SubjectKind, ZoneKind};
+use super::{Context, Forward, SubjectKind, ZoneKind, subject};
 
 /// What each line is, before the ends of the sender's text are looked at.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ struct Scan<'l, 't> {
     /// The sender has written something since the last forward header.
     own_text: bool,
     forward: Option<Forward>,
+    /// The subject of the mail that is passed on says that it passes on another one.
+    forwards_again: bool,
 }
 
 impl<'l, 't> Scan<'l, 't> {
@@ -57,6 +59,7 @@ impl<'l, 't> Scan<'l, 't> {
             quotes_open,
             own_text: false,
             forward: None,
+            forwards_again: false,
         }
     }
 
@@ -146,9 +149,11 @@ impl<'l, 't> Scan<'l, 't> {
             let block = label_block::read(self.lines, at, true).unwrap_or_else(|| LabelBlock::unread(at + 1));
             return self.block_found(at, block);
         }
+        // People and web forms draw lines too: below a mere rule the block must be one by itself.
+        let said = marker.is_some();
         let block = next_filled(self.lines, at + 1).and_then(|next| {
-            let block = label_block::read(self.lines, next, true)?;
-            (next - at <= 3).then_some(block)
+            let block = label_block::read(self.lines, next, said)?;
+            (next - at <= 3 && (said || !self.is_form(&block))).then_some(block)
         });
         match (marker, block) {
             (Some(Marker::Forwarded | Marker::MaybeForwarded), Some(block)) => Some(self.forwarded(at, block)),
@@ -163,18 +168,24 @@ impl<'l, 't> Scan<'l, 't> {
 
     fn header_block(&mut self, at: usize) -> Option<usize> {
         let block = label_block::read(self.lines, at, false)?;
-        // A web form lists a sender, a date and a subject too, but to nobody.
-        let new_mail = self.context.subject == SubjectKind::Other && !self.context.in_reply;
-        if new_mail && self.own_text && !block.has_recipient() {
+        if self.is_form(&block) {
             return None;
         }
         self.block_found(at, block)
     }
 
+    /// A web form lists a sender, a date and a subject too, but to nobody, and an order whom a thing is from and for, but without a
+    /// subject: in mail that answers nothing, neither is an earlier mail.
+    fn is_form(&self, block: &LabelBlock) -> bool {
+        let new_mail =
+            matches!(self.context.subject, SubjectKind::Other | SubjectKind::Unknown) && !self.context.in_reply;
+        new_mail && self.own_text && !(block.has_recipient() && block.subject.is_some())
+    }
+
     /// A header block without the word "forwarded": the subject and the sender's own text tell what it is.
     fn block_found(&mut self, at: usize, block: LabelBlock) -> Option<usize> {
         let passed_on = match self.context.subject {
-            SubjectKind::Forward => self.forward.is_none() || !self.own_text,
+            SubjectKind::Forward => self.forward.is_none() || self.forwards_again || !self.own_text,
             SubjectKind::Reply => false,
             SubjectKind::Other | SubjectKind::Unknown => {
                 !self.context.in_reply && (!self.own_text || self.only_points_below(at))
@@ -279,6 +290,7 @@ impl<'l, 't> Scan<'l, 't> {
 
     fn forwarded(&mut self, at: usize, block: LabelBlock) -> usize {
         let from = block.from.as_deref().and_then(address::find).map(str::to_owned);
+        self.forwards_again = subject::kind(block.subject.as_deref()) == SubjectKind::Forward;
         self.enter_forward(at, block.end, Forward { from, subject: block.subject })
     }
 

@@ -32,19 +32,34 @@ pub(super) fn kind(subject: Option<&str>) -> SubjectKind {
 /// The subject without its first forward prefix.
 pub(in crate::email) fn without_prefix(subject: &str) -> &str {
     match prefix(subject) {
-        Some(_) => subject.split_once([':', '：']).map_or(subject, |(_, rest)| rest.trim()),
+        Some(_) => without_tags(subject).split_once([':', '：']).map_or(subject, |(_, rest)| rest.trim()),
         None => subject,
     }
 }
 
+/// Gateways put their tags first: "[EXTERNAL] [SPAM?] Re: ...", "EXTERNAL: Re: ...".
+fn without_tags(subject: &str) -> &str {
+    let mut rest = subject.trim_start();
+    // Nobody has more.
+    for _ in 0..4 {
+        let bracketed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let round = || rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).filter(|(tag, _)| is_tag(tag));
+        let plain = || rest.split_once(':').filter(|(tag, _)| is_tag(tag));
+        match bracketed.or_else(round).or_else(plain) {
+            Some((_, after)) if after.contains([':', '：']) => rest = after.trim_start(),
+            _ => break,
+        }
+    }
+    rest
+}
+
+fn is_tag(text: &str) -> bool {
+    ["external", "ext", "extern", "externe"].iter().any(|tag| text.trim().eq_ignore_ascii_case(tag))
+}
+
 /// The lower-cased word before the first colon: "RE[2]:" and "Re :" count, "Order 12:" does not.
 fn prefix(subject: &str) -> Option<String> {
-    let subject = subject.trim_start();
-    // Gateways put their tag first: "[EXTERNAL] Re: ...".
-    let subject = match subject.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((_, rest)) if rest.contains(':') => rest.trim_start(),
-        _ => subject,
-    };
+    let subject = without_tags(subject);
     let head = &subject[..subject.floor_char_boundary(40)];
     let (word, _) = head.split_once([':', '：'])?;
     let word = word.split(['[', '(', '^']).next().unwrap_or(word).trim().trim_end_matches('.');
@@ -61,6 +76,10 @@ mod tests {
         assert_eq!(kind(Some("AW: Termin")), SubjectKind::Reply);
         assert_eq!(kind(Some("[EXTERNAL] RE[2]: x")), SubjectKind::Reply);
         assert_eq!(kind(Some("WG: Fwd: x")), SubjectKind::Forward);
+        for tagged in ["EXTERNAL: FW: x", "[EXT] [SUSPICIOUS] FW: x", "(External) FW: x"] {
+            assert_eq!(kind(Some(tagged)), SubjectKind::Forward, "{tagged}");
+            assert_eq!(without_prefix(tagged), "x");
+        }
         assert_eq!(kind(Some("VS: x")), SubjectKind::Unknown);
         assert_eq!(kind(Some("Order 12: late")), SubjectKind::Other);
         assert_eq!(kind(Some(" ")), SubjectKind::Unknown);

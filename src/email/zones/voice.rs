@@ -35,19 +35,57 @@ static PLEASE: LazyLock<Pattern> = LazyLock::new(|| {
     )
 });
 
+/// The first person plural. Firms use it too, so it tells less.
+static PLURAL: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
+        r#"(?xi)(?:^|[\s"'(“‘«*_,])(?:we | us | our | ours | wir | uns | unser(?:e[mnrs]?)? | nous | notre | nos | nosotros | nuestr[oa]s? | noi | nostr[oaei]
+          | wij | ons | onze | nós | nosso | nossa | vi | vores | vår | naszej? | мы | нас | наш\w* )(?:$|[\s"'’)”»*_,.;:!?])"#,
+    )
+});
+
+/// How an advertisement below a name begins.
+static OFFER: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
+        r"(?xi)^\W*(?:need|looking\sfor|want(?:ing)?|interested|questions|did\syou|have\syou|follow|visit|book|call|contact|find|join|discover|
+          check\sout|ask\sus|see|read|try|get|save|please\s(?:consider|think|visit|follow|note\sthat))\b",
+    )
+});
+
 /// Whether a person speaks of themselves.
 pub(super) fn first_person(text: &str) -> bool {
     FIRST_PERSON.is_match(text)
 }
 
-/// Whether something is asked: a question, or a polite word. Links have question marks too, but not at a word's end.
-pub(super) fn asks(text: &str) -> bool {
-    PLEASE.is_match(text)
+/// Whether somebody speaks of themselves or of their own.
+pub(super) fn we_or_i(text: &str) -> bool {
+    first_person(text) || PLURAL.is_match(text)
+}
+
+/// Words of a line that is said rather than printed below every mail.
+const MIN_SAID: usize = 5;
+
+/// Whether a line is said in the mail at hand, as against what stands below each of its sender's: an advertisement, a slogan, a title.
+pub(super) fn is_said(line: &str) -> bool {
+    if first_person(line) {
+        return true;
+    }
+    let sentence = line.ends_with(['.', '!']) && line.split_whitespace().count() >= MIN_SAID;
+    !OFFER.is_match(line)
+        && (asks(line) || sentence || PLURAL.is_match(line) && line.split_whitespace().count() >= MIN_SAID)
+}
+
+/// Whether a question is asked. Links have question marks too, but not at a word's end.
+pub(super) fn questions(text: &str) -> bool {
+    text.contains('？')
         || text.split_whitespace().any(|word| {
             let end = word.trim_end_matches(['"', '”', ')', '!', '.']);
-            end.ends_with(['?', '？', '؟']) && !word.contains("://")
+            end.ends_with(['?', '؟']) && !word.contains("://")
         })
-        || text.contains('？')
+}
+
+/// Whether something is asked: a question, or a polite word.
+pub(super) fn asks(text: &str) -> bool {
+    PLEASE.is_match(text) || questions(text)
 }
 
 #[cfg(test)]
@@ -78,6 +116,24 @@ mod tests {
             "intended recipient",
         ] {
             assert!(!first_person(text), "{text}");
+        }
+        for text in ["We want our money back", "Unser Kuchen fehlt", "c'est pour nous"] {
+            assert!(we_or_i(text) && !first_person(text), "{text}");
+        }
+        for line in [
+            "One box was mouldy. We want our money back for that box.",
+            "Refund that box to the card that was used.",
+            "Are there nuts in it?",
+        ] {
+            assert!(is_said(line), "{line}");
+        }
+        for line in [
+            "Need catering or a wholesale quote for your wedding? Call us",
+            "Head of Lamps",
+            "Quality since 1904.",
+            "Poe Events",
+        ] {
+            assert!(!is_said(line), "{line}");
         }
         for text in ["Are there nuts in it? Thanks", "please call", "bitte melden", "届きますか？"] {
             assert!(asks(text), "{text}");
