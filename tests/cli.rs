@@ -102,6 +102,9 @@ fn mistakes_are_named_with_their_cause() {
     assert!(error.contains("/nowhere.eml"), "{error}");
     let error = stderr(&postroom(&["route", "-", "--router", "data"], EGGLESS));
     assert!(error.contains("holds no router"), "{error}");
+    let error = stderr(&postroom(&["route", "-", "--router", "models/nowhere"], EGGLESS));
+    let told = error.contains("there is no router at models/nowhere, ") && error.contains("--router DIR");
+    assert!(told && error.contains("/usr/share/postroom/models/nowhere"), "{error}");
     let error = stderr(&postroom(&["route", "-", "--device", "gpu"], EGGLESS));
     assert!(error.contains("auto, cpu, cuda:N"), "{error}");
 }
@@ -434,6 +437,32 @@ fn a_backlog_of_files_becomes_a_table_and_a_dry_run_says_what_it_would_come_to()
     let error = stderr(&postroom(&["route", "--backlog", inbox, "--out", "results.xlsx"], ""));
     assert!(error.contains(".csv or .jsonl"), "{error}");
     assert!(stderr(&postroom(&["route", "--out", "a.csv"], "")).contains("--backlog"));
+}
+
+#[test]
+fn a_backlog_of_unknown_format_names_its_own_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = folder.path().join("inbox");
+    std::fs::write(&inbox, EGGLESS).unwrap();
+    let error = stderr(&postroom(&["route", "--backlog", inbox.to_str().unwrap(), "--dry-run"], ""));
+    assert!(error.contains("--backlog-format (jsonl, json, csv, tsv, mbox)"), "{error}");
+}
+
+#[test]
+fn numbers_that_mean_nothing_are_refused_with_the_arguments() {
+    let data = "data/crumb/week.jsonl";
+    let cases: [&[&str]; 6] = [
+        &["eval", data, "--budget-trials", "0"],
+        &["eval", data, "--budget-trials", "2", "--budget", "0"],
+        &["eval", data, "--budget-trials", "2", "--budget", "1"],
+        &["eval", data, "--budget-trials", "2", "--budget", "NaN"],
+        &["faithfulness", data, "--mails", "0"],
+        &["route", "--backlog", data, "--dry-run", "--sample", "0"],
+    ];
+    for arguments in cases {
+        let refused = postroom(arguments, "");
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {refused:?}");
+    }
 }
 
 #[test]

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ArtifactError, VersionedRouter};
 
-const NAME: &str = "changes.jsonl";
-const LOCK: &str = ".lock";
+pub(super) const NAME: &str = "changes.jsonl";
+pub(super) const LOCK: &str = ".lock";
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

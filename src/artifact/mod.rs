@@ -119,6 +119,12 @@ pub enum ArtifactError {
         /// The directory.
         path: PathBuf,
     },
+    /// Nothing is where a router should be.
+    #[error("there is no router at {}: name the directory of one, as with --router DIR", all(searched))]
+    NotThere {
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
+    },
     /// A classifier of Hugging Face's layout, which has no file that says what its queues are.
     #[error("{} is a classifier of Hugging Face's layout, whose queues cannot be changed: train a router on labelled mail with `postroom train` and change that one", path.display())]
     Unchangeable {
@@ -126,7 +132,7 @@ pub enum ArtifactError {
         path: PathBuf,
     },
     /// The encoder that a router names is not there.
-    #[error("the router's encoder `{name}` is in none of {}", searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
+    #[error("the router's encoder `{name}` is in none of {}", all(searched))]
     NoEncoder {
         /// Its name.
         name: String,
@@ -160,7 +166,7 @@ pub enum ArtifactError {
         path: PathBuf,
     },
     /// A version that is not there.
-    #[error("{} holds no version `{version}`, only {}", path.display(), if versions.is_empty() { "none".to_owned() } else { versions.join(", ") })]
+    #[error("{} holds no version `{version}`, {}", path.display(), if versions.is_empty() { "and none yet".to_owned() } else { format!("only {}", versions.join(", ")) })]
     NoVersion {
         /// The directory with the versions.
         path: PathBuf,
@@ -218,6 +224,15 @@ impl ArtifactError {
         Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }
 
+    /// No router in `path`, or not even a directory.
+    fn no_router(path: &Path) -> Self {
+        if path.exists() { Self::NoRouter { path: path.to_owned() } } else { Self::not_there(path) }
+    }
+
+    fn not_there(path: &Path) -> Self {
+        Self::NotThere { searched: search::places(path) }
+    }
+
     fn read(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         |source| Self::Read { path: path.to_owned(), source }
     }
@@ -229,4 +244,8 @@ impl ArtifactError {
     fn model(path: &Path) -> impl FnOnce(ModelError) -> Self {
         |source| Self::Model { path: path.to_owned(), source }
     }
+}
+
+fn all(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -150,7 +150,7 @@ pub fn load_router_sharing(
     if path.join(ENCODER_FILES[0]).is_file() {
         return hugging_face::load(path, dtype, device);
     }
-    Err(ArtifactError::NoRouter { path: path.to_owned() })
+    Err(ArtifactError::no_router(path))
 }
 
 /// One of our routers on the CPU in this precision, whatever its `router.json` says: to compare the two.

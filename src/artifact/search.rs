@@ -12,10 +12,17 @@ fn bases() -> Vec<PathBuf> {
 /// was asked for.
 #[must_use]
 pub fn find_model(path: &Path) -> PathBuf {
-    if path.is_absolute() || path.exists() {
-        return path.to_owned();
+    places(path).into_iter().find(|found| found.exists()).unwrap_or_else(|| path.to_owned())
+}
+
+/// The places where a model directory is looked for, in this order; of a path in full the one.
+pub(super) fn places(path: &Path) -> Vec<PathBuf> {
+    if path.is_absolute() {
+        return vec![path.to_owned()];
     }
-    bases().into_iter().map(|base| base.join(path)).find(|found| found.exists()).unwrap_or_else(|| path.to_owned())
+    // From the working directory first, as it was given; the first of the bases is the same place.
+    let further = bases().into_iter().skip(1).map(|base| base.join(path));
+    std::iter::once(path.to_owned()).chain(further).collect()
 }
 
 /// The `models` folder of each base.

@@ -37,9 +37,12 @@ impl StoredRouter {
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
         let manifest_path = path.join(MANIFEST);
         if !has_manifest(path)? {
-            let path = path.to_owned();
             let foreign = path.join(ENCODER_FILES[0]).is_file();
-            return Err(if foreign { ArtifactError::Unchangeable { path } } else { ArtifactError::NoRouter { path } });
+            return Err(if foreign {
+                ArtifactError::Unchangeable { path: path.to_owned() }
+            } else {
+                ArtifactError::no_router(path)
+            });
         }
         let manifest = read_manifest(&manifest_path)?;
         let (queues, groups) = queues_of(&manifest, &manifest_path)?;

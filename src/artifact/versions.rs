@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::router_dir::read_manifest;
 use super::save::{MANIFEST, Replacement, copy, readable_by_all};
-use super::{ArtifactError, Manifest};
+use super::{ArtifactError, Manifest, history};
 
 const VERSIONS: &str = "versions";
 const CURRENT: &str = "current";
@@ -38,10 +38,13 @@ impl VersionedRouter {
     /// The directory at `root`, where it is one.
     ///
     /// # Errors
-    /// [`ArtifactError::NoVersions`].
+    /// [`ArtifactError::NoVersions`], [`ArtifactError::NotThere`].
     pub fn open(root: &Path) -> Result<Self, ArtifactError> {
         if root.join(VERSIONS).is_dir() && !root.join(MANIFEST).exists() {
             return Ok(Self { root: root.to_owned() });
+        }
+        if !root.exists() {
+            return Err(ArtifactError::not_there(root));
         }
         Err(ArtifactError::NoVersions { path: root.to_owned() })
     }
@@ -141,6 +144,20 @@ impl VersionedRouter {
     pub fn remove(&self, version: &str) -> Result<(), ArtifactError> {
         let place = self.path_of(version);
         std::fs::remove_dir_all(&place).map_err(ArtifactError::write(&place))
+    }
+
+    /// Takes the whole directory away where no version is in it, for whoever made it and then had nothing to put in. As
+    /// far as that can be done.
+    pub fn remove_unused(&self) {
+        // Only an empty folder goes: a version that somebody else has put in meanwhile stays, and all else with it.
+        if std::fs::remove_dir(self.root.join(VERSIONS)).is_err() {
+            return;
+        }
+        for name in [history::NAME, history::LOCK] {
+            // What is left is empty, and the next promotion takes it as it is.
+            let _ = std::fs::remove_file(self.root.join(name));
+        }
+        let _ = std::fs::remove_dir(&self.root);
     }
 
     /// Puts a version in force, at once for every reader.

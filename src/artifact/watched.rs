@@ -59,7 +59,7 @@ pub fn look(path: &Path) -> Result<Look, ArtifactError> {
         }
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(ArtifactError::read(&file)(error)),
         Err(_) if place.join(ENCODER_FILES[0]).is_file() => None,
-        Err(_) => return Err(ArtifactError::NoRouter { path: place }),
+        Err(_) => return Err(ArtifactError::no_router(&place)),
     };
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(&place).map_err(ArtifactError::read(&place))? {

@@ -59,6 +59,15 @@ impl ModelArgs {
     }
 }
 
+/// A number of things of which none would be no answer.
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Loads the router of the settings onto its device.
 pub(super) fn load(config: &ModelConfig) -> anyhow::Result<Router> {
     set_threads(config.threads)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::common::{ModelArgs, Progress, load};
+use super::common::{ModelArgs, Progress, at_least_one, load};
 use super::data::{DataArgs, tell};
 use super::output::{print, print_line};
 use crate::artifact::{Router, RouterInfo};
@@ -35,10 +35,10 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     nobody: Option<PathBuf>,
     /// Try an error budget on so many random halves of the data: solved on one, counted on the other.
-    #[arg(long, value_name = "TRIALS")]
+    #[arg(long, value_name = "TRIALS", value_parser = at_least_one)]
     budget_trials: Option<usize>,
-    /// The error budget of --budget-trials.
-    #[arg(long, default_value_t = 0.02, requires = "budget_trials")]
+    /// The error budget of --budget-trials: a share between 0 and 1.
+    #[arg(long, default_value_t = 0.02, value_parser = parse_budget, requires = "budget_trials")]
     budget: f64,
 }
 
@@ -51,6 +51,15 @@ struct Printed {
     nobody: Option<Nobody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget_trials: Option<BudgetTrials>,
+}
+
+fn parse_budget(text: &str) -> Result<f64, String> {
+    let budget: f64 = text.parse().map_err(|error: std::num::ParseFloatError| error.to_string())?;
+    if budget > 0.0 && budget < 1.0 {
+        Ok(budget)
+    } else {
+        Err("a budget is a share above 0 and below 1, such as 0.02 for 2%".to_owned())
+    }
 }
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use clap::Args;
 
-use super::common::{ModelArgs, Progress, load};
+use super::common::{ModelArgs, Progress, at_least_one, load};
 use super::data::{DataArgs, tell};
 use super::output::print;
 use super::route::{block_on, parse_word};
@@ -22,7 +22,7 @@ pub(super) struct FaithfulnessArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Mails to measure, from the start of the data.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     mails: usize,
     /// Methods, with commas between.
     #[arg(

@@ -20,6 +20,7 @@ mod model;
 mod output;
 mod quantize;
 mod queues;
+mod raw_start;
 mod route;
 mod serve;
 mod train;

@@ -87,14 +87,38 @@ pub(super) fn run(args: &ModelArgs) -> anyhow::Result<()> {
 
 fn promote(model: &Path, version: &str) -> anyhow::Result<()> {
     set_threads(0)?;
+    let made = !model.exists();
+    let source = source(model, version)?;
     let router = VersionedRouter::open_or_create(model)?;
-    let mut history = History::open(&router)?;
-    let (version, new) = match router.check(version) {
-        Ok(()) => (version.to_owned(), false),
-        Err(_) if find_model(Path::new(version)).is_dir() => {
-            router.add(&resolve_router(&find_model(Path::new(version)))?)?
-        }
-        Err(unknown) => return Err(unknown).context(format!("`{version}` is neither a version nor a directory")),
+    let promoted = put_in_force(&router, version, source.as_deref());
+    if made && promoted.is_err() {
+        router.remove_unused();
+    }
+    promoted
+}
+
+/// The router to copy; `None` for a version that is there. Asked before anything is made: a name that means nothing
+/// leaves no directory behind.
+fn source(model: &Path, version: &str) -> anyhow::Result<Option<PathBuf>> {
+    let Err(unknown) = VersionedRouter::open(model).and_then(|router| router.check(version)) else { return Ok(None) };
+    let folder = find_model(Path::new(version));
+    if folder.is_dir() {
+        return Ok(Some(resolve_router(&folder)?));
+    }
+    if !model.exists() {
+        bail!(
+            "`{version}` is no directory, and {} is not there yet, without versions: name a router's directory",
+            model.display()
+        );
+    }
+    Err(unknown).context(format!("`{version}` is neither a version nor a directory"))
+}
+
+fn put_in_force(router: &VersionedRouter, version: &str, source: Option<&Path>) -> anyhow::Result<()> {
+    let mut history = History::open(router)?;
+    let (version, new) = match source {
+        Some(source) => router.add(source)?,
+        None => (version.to_owned(), false),
     };
     let tested = match verified(&router.path_of(&version)) {
         Ok(tested) => tested,
@@ -102,7 +126,9 @@ fn promote(model: &Path, version: &str) -> anyhow::Result<()> {
             if new {
                 router.remove(&version)?;
             }
-            return Err(error.context(format!("version {version} is not put in force; the one before goes on")));
+            let before = matches!(router.current(), Ok(Some(_)));
+            let goes_on = if before { "; the one before goes on" } else { "" };
+            return Err(error.context(format!("version {version} is not put in force{goes_on}")));
         }
     };
     tell(&history.put_in_force(Action::Promote, &version, now(), user())?, tested)

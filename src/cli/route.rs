@@ -25,8 +25,8 @@ pub(super) struct RouteArgs {
     /// File with the mail; `-` reads standard input.
     #[arg(required_unless_present = "path")]
     file: Option<PathBuf>,
-    /// What the file holds; `auto` takes JSON where it starts with a brace, a raw message where it starts with header
-    /// lines, plain text otherwise.
+    /// What the file holds; `auto` takes JSON where it starts with a brace, a raw message where it starts with a block
+    /// of headers, plain text otherwise.
     #[arg(long, value_enum, default_value_t = Format::Auto)]
     format: Format,
     #[command(flatten)]

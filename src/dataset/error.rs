@@ -22,6 +22,12 @@ pub enum DatasetError {
         /// The file.
         path: PathBuf,
     },
+    /// The format of mail to route shows neither in the name nor in the first bytes.
+    #[error("{} has no format that shows in its name or its first bytes: name it with --backlog-format ({})", path.display(), Format::unlabelled_names())]
+    NoBacklogFormat {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file that holds mail only after another program has opened it.
     #[error("{} is {what}: {remedy}", path.display())]
     Foreign {

@@ -45,6 +45,19 @@ impl Format {
     pub fn names() -> String {
         Self::ALL.map(|(name, _)| name).join(", ")
     }
+
+    /// The names of the formats of files with mail that needs no label.
+    #[must_use]
+    pub fn unlabelled_names() -> String {
+        let names: Vec<&str> =
+            Self::ALL.iter().filter(|(_, format)| !format.only_labelled()).map(|(name, _)| *name).collect();
+        names.join(", ")
+    }
+
+    /// Whether nothing but labelled mail comes in it.
+    fn only_labelled(self) -> bool {
+        matches!(self, Self::Comprehend | Self::Azure | Self::FastText | Self::Folder)
+    }
 }
 
 impl fmt::Display for Format {

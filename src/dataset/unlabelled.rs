@@ -68,13 +68,24 @@ pub fn each_unlabelled(path: &Path, options: &ReadOptions, take: &mut TakeMail<'
     } else {
         let mut reader = BufReader::with_capacity(FIRST_BYTES, File::open(path).map_err(&error)?);
         let first = reader.fill_buf().map_err(&error)?;
-        let format = options.format.map_or_else(|| detect::file(path, first, &options), Ok)?;
+        let format = match options.format {
+            Some(format) => format,
+            None => detect::file(path, first, &options).map_err(in_words_of_a_backlog)?,
+        };
         skip_mark(&mut reader).map_err(&error)?;
         source.stream(&mut reader, path, format)
     };
     match read {
         Ok(()) | Err(Stop::Enough) => Ok(()),
         Err(Stop::Error(error)) => Err(error),
+    }
+}
+
+/// A backlog's format is named with another flag than that of labelled mail, and fewer formats are read.
+fn in_words_of_a_backlog(error: DatasetError) -> DatasetError {
+    match error {
+        DatasetError::NoFormat { path } => DatasetError::NoBacklogFormat { path },
+        other => other,
     }
 }
 

@@ -149,7 +149,7 @@ async fn folders_that_go_are_told_and_the_router_goes_on() {
     let version = tiny::write(folder.path(), "shop", 0);
     let routers = open(folder.path(), "shop", &RoutersConfig::default());
     let state = || routers.get("shop").unwrap().state();
-    for (name, told) in [("shop", "holds no router"), ("tiny", "the router's encoder `tiny` is in none of")] {
+    for (name, told) in [("shop", "there is no router at"), ("tiny", "the router's encoder `tiny` is in none of")] {
         let (there, away) = (folder.path().join(name), folder.path().join("away"));
         std::fs::rename(&there, &away).unwrap();
         refused(&routers, told, "gone");

@@ -516,6 +516,30 @@ async fn promote_and_rollback_reach_a_running_service_and_the_answer_is_the_old_
     assert_eq!(list["changes"][2]["from"], json!(second));
 }
 
+#[test]
+fn a_refused_first_promotion_leaves_nothing_behind_and_speaks_of_no_version_before() {
+    let folder = tiny::folder();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    tiny::write(folder.path(), "made", 0);
+    std::fs::write(folder.path().join("made/head.safetensors"), "no tensors").unwrap();
+    let (shop, empty, made) = (at("shop"), at("empty"), at("made"));
+    std::fs::create_dir(&empty).unwrap();
+    let refusals =
+        [("nowhere", "is not there yet"), (empty.as_str(), "router.json"), (made.as_str(), "head.safetensors")];
+    for (version, told) in refusals {
+        let refused = postroom(&["model", "promote", &shop, version]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains(told), "{said}");
+        assert!(!said.contains("goes on"), "{said}");
+        assert!(!folder.path().join("shop").exists(), "{version}");
+    }
+
+    // A directory that was there stays, and says that it holds none yet.
+    std::fs::create_dir_all(folder.path().join("shop/versions")).unwrap();
+    let said = String::from_utf8(postroom(&["model", "promote", &shop, "nowhere"]).stderr).unwrap();
+    assert!(said.contains("holds no version `nowhere`, and none yet"), "{said}");
+}
+
 /// The next line of a log with this message.
 fn wait_for(log: &mut impl Iterator<Item = std::io::Result<String>>, message: &str) -> Value {
     log.map_while(Result::ok)

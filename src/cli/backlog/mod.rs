@@ -26,7 +26,7 @@ use self::load::Load;
 use self::mails::{Backlog, Item};
 use self::row::OutFormat;
 use self::worker::Worker;
-use super::common::{Progress, load};
+use super::common::{Progress, at_least_one, load};
 use super::output::Said;
 use crate::config::Config;
 use crate::dataset::{ColumnNames, Format, ReadOptions};
@@ -51,7 +51,14 @@ pub(super) struct BacklogArgs {
     #[arg(long, requires = "path", conflicts_with = "out", help_heading = "Backlog")]
     dry_run: bool,
     /// Mails of the sample.
-    #[arg(long, value_name = "MAILS", default_value_t = 300, requires = "dry_run", help_heading = "Backlog")]
+    #[arg(
+        long,
+        value_name = "MAILS",
+        default_value_t = 300,
+        value_parser = at_least_one,
+        requires = "dry_run",
+        help_heading = "Backlog"
+    )]
     sample: usize,
     /// The backlog's format, where name and first bytes do not show it: jsonl, json, csv, tsv, mbox.
     #[arg(long, value_name = "FORMAT", requires = "path", help_heading = "Backlog")]
