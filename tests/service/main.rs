@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr, reason = "a test program, which says what it skips")]
 #![cfg(target_os = "linux")]
 
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -113,6 +113,22 @@ fn nothing_is_sent_and_no_thread_waits_to_unless_an_endpoint_is_set() {
         service.wait_for("\"stopped\"");
         assert_eq!(!collector.rest().is_empty(), exports, "{settings:?}");
     }
+}
+
+#[test]
+fn spans_go_to_the_endpoint_and_not_to_a_proxy_of_the_environment() {
+    let (collector, proxy) = (Collector::start(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (url, proxy_url) = (collector.url(), format!("http://{}", proxy.local_addr().unwrap()));
+    let mut settings = vec![("POSTROOM_TELEMETRY_OTLP_ENDPOINT", url.as_str()), ("NO_PROXY", ""), ("no_proxy", "")];
+    let names = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+    settings.extend(names.map(|name| (name, proxy_url.as_str())));
+    let service = Service::start("", &settings);
+    service.post("/v1/route", TEXT, "Where is my order?").unwrap();
+    service.signal("-TERM");
+    service.wait_for("\"stopped\"");
+    assert!(!collector.rest().is_empty());
+    proxy.set_nonblocking(true).unwrap();
+    assert!(proxy.accept().is_err(), "the proxy was asked");
 }
 
 #[test]
