@@ -75,6 +75,14 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
     range("routing.inference.max_batch_tokens", inference.max_batch_tokens, 1, 1 << 20)?;
     range("routing.inference.max_waiting_maps", inference.max_waiting_maps, 1, 1000)?;
 
+    // With none of one of these, no explanation would ever be answered, or none that says anything.
+    let explain = &config.routing.explain;
+    range("routing.explain.max_running", explain.max_running, 1, 1_000_000)?;
+    range("routing.explain.max_batch_tokens", explain.max_batch_tokens, 1, 1 << 20)?;
+    range("routing.explain.max_tokens", explain.max_tokens, 1, 1 << 30)?;
+    range("routing.explain.max_sentences", explain.max_sentences, 1, 1_000_000)?;
+    range("routing.explain.max_words", explain.max_words, 1, 1_000_000)?;
+
     telemetry::filter(&config.telemetry.log).map_err(|error| Refusal {
         key: "telemetry.log",
         given: format!("\"{}\"", config.telemetry.log),
