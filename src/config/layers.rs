@@ -8,8 +8,8 @@ use toml::{Table, Value};
 use super::error::{Source, nearest};
 use super::{Config, ConfigError, check, environment, schema, standard};
 
-/// Where settings are that let somebody in. What was given there is not repeated, whatever its key: headers may stand in the
-/// endpoint, or in place of the section.
+/// Where settings are that let somebody in. What was given there is not repeated, whatever its key: headers may stand
+/// in the endpoint, or in place of the section.
 const SECRET: &str = "telemetry.otlp";
 
 /// The settings so far.

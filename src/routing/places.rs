@@ -1,4 +1,5 @@
-//! Places for costly reading, shared between clients by turns: one that sends a flood waits behind itself, not before others.
+//! Places for costly reading, shared between clients by turns: one that sends a flood waits behind itself, not before
+//! others.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -143,8 +143,8 @@ impl Prepared {
 /// Mail larger than this is read on a thread of its own, so that probes and short mail are answered meanwhile.
 const INLINE_BYTES: usize = 32 * 1024;
 
-/// Large mails that are read at a time: the rest waits, its clients in turn, so that a flood of them leaves time to the network
-/// and places to others.
+/// Large mails that are read at a time: the rest waits, its clients in turn, so that a flood of them leaves time to the
+/// network and places to others.
 const LARGE_AT_A_TIME: usize = 4;
 
 /// Routes mail with one router.
@@ -462,7 +462,8 @@ impl RoutingService {
         self.in_turn(mail, client, Self::prepare_now).await
     }
 
-    /// Reads a mail by `read`: a small one at once, a large one on a thread of its own, when its client has a place there.
+    /// Reads a mail by `read`: a small one at once, a large one on a thread of its own, when its client has a place
+    /// there.
     async fn in_turn<T: Send + 'static>(
         self: &Arc<Self>,
         mail: Mail,

@@ -43,8 +43,9 @@ pub(super) fn layer(config: &ServerConfig) -> Option<CorsLayer> {
     )
 }
 
-/// Refuses whatever a page sends, for a port without keys. Browsers put `Origin` beside a POST to another site, and beside
-/// whatever a script asks there; a POST without a body comes without a preflight, so leaving CORS off would not keep it out.
+/// Refuses whatever a page sends, for a port without keys. Browsers put `Origin` beside a POST to another site, and
+/// beside whatever a script asks there; a POST without a body comes without a preflight, so leaving CORS off would not
+/// keep it out.
 pub(super) async fn refuse_pages(request: Request, next: Next) -> Response {
     if let Some(origin) = request.headers().get(header::ORIGIN) {
         return Problem::new(StatusCode::FORBIDDEN, "origin_refused", "this port answers no page in a browser")
