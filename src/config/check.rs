@@ -5,6 +5,7 @@ use std::fmt::Display;
 use super::error::Source;
 use super::{Config, ConfigError};
 use crate::otlp::OtlpConfig;
+use crate::server::ServerConfig;
 use crate::telemetry;
 
 /// A value that is out of its range.
@@ -41,7 +42,7 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
     }
     range("server.max_connections", server.max_connections, 1, 1_000_000)?;
     range("server.max_body_bytes", server.max_body_bytes, 1, 1 << 30)?;
-    range("server.max_batch_emails", server.max_batch_emails, 1, 10_000)?;
+    range("server.max_batch_emails", server.max_batch_emails, 1, ServerConfig::MOST_BATCH_EMAILS)?;
     range("server.idempotency_keep_ms", server.idempotency_keep_ms, 0, MAX_MS)?;
     range("server.idempotency_max_answers", server.idempotency_max_answers, 0, 10_000_000)?;
     range("server.idempotency_max_bytes", server.idempotency_max_bytes, 0, 1 << 34)?;
@@ -74,6 +75,14 @@ pub(super) fn check(config: &Config) -> Result<(), Refusal> {
     range("routing.inference.max_waiting_tokens", inference.max_waiting_tokens, 1, 1 << 30)?;
     range("routing.inference.max_batch_tokens", inference.max_batch_tokens, 1, 1 << 20)?;
     range("routing.inference.max_waiting_maps", inference.max_waiting_maps, 1, 1000)?;
+
+    // With none of one of these, no explanation would ever be answered, or none that says anything.
+    let explain = &config.routing.explain;
+    range("routing.explain.max_running", explain.max_running, 1, 1_000_000)?;
+    range("routing.explain.max_batch_tokens", explain.max_batch_tokens, 1, 1 << 20)?;
+    range("routing.explain.max_tokens", explain.max_tokens, 1, 1 << 30)?;
+    range("routing.explain.max_sentences", explain.max_sentences, 1, 1_000_000)?;
+    range("routing.explain.max_words", explain.max_words, 1, 1_000_000)?;
 
     telemetry::filter(&config.telemetry.log).map_err(|error| Refusal {
         key: "telemetry.log",

@@ -8,8 +8,9 @@ use toml::{Table, Value};
 use super::error::{Source, nearest};
 use super::{Config, ConfigError, check, environment, schema, standard};
 
-/// Settings that let somebody in: what was given is not repeated.
-const SECRET: &str = "telemetry.otlp.headers";
+/// Where settings are that let somebody in. What was given there is not repeated, whatever its key: headers may stand
+/// in the endpoint, or in place of the section.
+const SECRET: &str = "telemetry.otlp";
 
 /// The settings so far.
 pub(super) struct Layers {
@@ -155,7 +156,10 @@ fn masked(text: &str) -> String {
 }
 
 fn shown(key: &str, given: String) -> String {
-    if key == SECRET { "not shown".to_owned() } else { given }
+    // A list in place of a section that is around it holds all of it.
+    let holds = |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'));
+    let secret = key == SECRET || holds(SECRET, key) || holds(key, SECRET);
+    if secret { "not shown".to_owned() } else { given }
 }
 
 fn type_name(example: &Value) -> &'static str {

@@ -230,6 +230,11 @@ mod tests {
             ("POSTROOM_ROUTING_POLICY_AUTOMATIC_MAIL", "drop"),
             ("POSTROOM_MODEL_DEVICE", "gpu"),
             ("POSTROOM_MODEL_THREADS", "-1"),
+            ("POSTROOM_ROUTING_EXPLAIN_MAX_RUNNING", "0"),
+            ("POSTROOM_ROUTING_EXPLAIN_MAX_BATCH_TOKENS", "0"),
+            ("POSTROOM_ROUTING_EXPLAIN_MAX_TOKENS", "0"),
+            ("POSTROOM_ROUTING_EXPLAIN_MAX_SENTENCES", "0"),
+            ("POSTROOM_ROUTING_EXPLAIN_MAX_WORDS", "0"),
             ("POSTROOM_TELEMETRY_LOG", "postroom=loud"),
             ("POSTROOM_TELEMETRY_OTLP_ENDPOINT", "collector:4318"),
             ("POSTROOM_TELEMETRY_OTLP_HEADERS", "token"),
@@ -252,6 +257,10 @@ mod tests {
             "[telemetry]\notlp.headers = \"quetzal\n",
             "[telemetry.otlp]\nheaders = { authorization = \"quetzal\" }\n",
             "[telemetry.otlp]\nendpoint = \"http://quetzal:quetzal@collector\"\n",
+            "[telemetry.otlp]\nendpoint = [\"https://user:quetzal@collector/KEY\"]\n",
+            "[telemetry]\notlp = \"authorization=quetzal\"\n",
+            "[[telemetry.otlp]]\nheaders = \"authorization=quetzal\"\n",
+            "[[telemetry]]\n[telemetry.otlp]\nheaders = \"authorization=quetzal\"\n",
         ] {
             let error = with_file(text).unwrap_err();
             let causes = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();

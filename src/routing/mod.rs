@@ -4,6 +4,7 @@ mod attention;
 mod beside;
 mod decision;
 mod explain;
+mod places;
 mod policy;
 mod routers;
 mod scores;

@@ -59,7 +59,7 @@ impl RoutingService {
     /// [`RoutingError::NothingToRead`] for a mail without text, otherwise as [`RoutingService::route_for`].
     pub async fn score(self: &Arc<Self>, mail: Mail, caller: Caller) -> Result<Scores, RoutingError> {
         let id = id_of(&mail);
-        let prepared = self.prepare(mail).await?;
+        let prepared = self.prepare(mail, caller.client).await?;
         if !policy::readable(&prepared.encoded) {
             return Err(RoutingError::NothingToRead);
         }

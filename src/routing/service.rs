@@ -17,11 +17,12 @@ use super::decision::{Decision, InputFacts, MailFacts, ModelRef, Timing};
 use super::explain::{
     self, CompareRequest, ExplainConfig, ExplainRequest, Explanation, HeadsRequest, MailFaithfulness, Method, Perturb,
 };
+use super::places::Places;
 use super::policy::{self, PolicyConfig};
 use crate::artifact::{Router, RouterInfo, gate, load_readable_encoder, word_logits};
 use crate::collate::WindowedEmail;
 use crate::email::{CleanEmail, CleanOptions, Fields, Posted, clean};
-use crate::inference::{Caller, Depth, Engine, Inference, InferenceConfig, InferenceError, Observer};
+use crate::inference::{Caller, Client, Depth, Engine, Inference, InferenceConfig, InferenceError, Observer};
 use crate::lexical::Lexical;
 use crate::model::{Encoder, KeepMaps, ModelError};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail};
@@ -142,7 +143,8 @@ impl Prepared {
 /// Mail larger than this is read on a thread of its own, so that probes and short mail are answered meanwhile.
 const INLINE_BYTES: usize = 32 * 1024;
 
-/// Large mails that are read at a time: the rest waits, so that a flood of them leaves time to the network.
+/// Large mails that are read at a time: the rest waits, its clients in turn, so that a flood of them leaves time to the
+/// network and places to others.
 const LARGE_AT_A_TIME: usize = 4;
 
 /// Routes mail with one router.
@@ -159,7 +161,7 @@ pub struct RoutingService {
     readable: OnceCell<Arc<Encoder>>,
     config: RoutingConfig,
     /// Places of large mails that are being read.
-    reading: Arc<Semaphore>,
+    reading: Places,
     decisions: OnceLock<Arc<DecisionObserver>>,
     /// Who is asked beside this router.
     beside: OnceLock<Arc<Beside>>,
@@ -185,7 +187,7 @@ impl RoutingService {
             engine: Engine::start(router.classifier, config.inference.clone())?,
             explanations: Semaphore::new(config.explain.max_running.min(Semaphore::MAX_PERMITS)),
             config,
-            reading: Arc::new(Semaphore::new(LARGE_AT_A_TIME)),
+            reading: Places::new(LARGE_AT_A_TIME),
             decisions: OnceLock::new(),
             beside: OnceLock::new(),
         }))
@@ -280,7 +282,7 @@ impl RoutingService {
     /// As [`RoutingService::route_for`].
     pub async fn decide(self: &Arc<Self>, mail: Mail, caller: Caller) -> Result<Decision, RoutingError> {
         let id = id_of(&mail);
-        let prepared = self.prepare(mail).await?;
+        let prepared = self.prepare(mail, caller.client).await?;
         let inference = if policy::readable(&prepared.encoded) {
             Some(self.infer(&prepared, KeepMaps::None, caller).await?.inference)
         } else {
@@ -448,28 +450,30 @@ impl RoutingService {
         Ok(Answered { inference, sums, added })
     }
 
-    /// One mail as the router would read it; the network is not asked.
+    /// One mail of a client as the router would read it; the network is not asked.
     ///
     /// # Errors
     /// [`RoutingError::Panicked`] where reading it went wrong.
-    pub async fn read(self: &Arc<Self>, mail: Mail) -> Result<CleanEmail, RoutingError> {
-        self.in_turn(mail, |this, mail| mail.content.clean(&this.config.email)).await
+    pub async fn read(self: &Arc<Self>, mail: Mail, client: Client) -> Result<CleanEmail, RoutingError> {
+        self.in_turn(mail, client, |this, mail| mail.content.clean(&this.config.email)).await
     }
 
-    pub(super) async fn prepare(self: &Arc<Self>, mail: Mail) -> Result<Prepared, RoutingError> {
-        self.in_turn(mail, Self::prepare_now).await
+    pub(super) async fn prepare(self: &Arc<Self>, mail: Mail, client: Client) -> Result<Prepared, RoutingError> {
+        self.in_turn(mail, client, Self::prepare_now).await
     }
 
-    /// Reads a mail by `read`: a small one at once, a large one on a thread of its own, when it has a place there.
+    /// Reads a mail by `read`: a small one at once, a large one on a thread of its own, when its client has a place
+    /// there.
     async fn in_turn<T: Send + 'static>(
         self: &Arc<Self>,
         mail: Mail,
+        client: Client,
         read: impl FnOnce(&Self, &Mail) -> T + Send + 'static,
     ) -> Result<T, RoutingError> {
         if mail.content.bytes() <= INLINE_BYTES {
             return Ok(read(self, &mail));
         }
-        let place = Arc::clone(&self.reading).acquire_owned().await.expect("the semaphore is never closed");
+        let place = self.reading.place(client).await;
         let this = Arc::clone(self);
         let read = move || {
             // Held by the thread, since it reads on though the caller leaves.
@@ -545,12 +549,35 @@ mod tests {
         let crumb = concat!(env!("CARGO_MANIFEST_DIR"), "/models/crumb");
         let router = load_router(crumb.as_ref(), candle_core::DType::F32, &Device::Cpu).unwrap();
         let service = RoutingService::start(router, RoutingConfig::default()).unwrap();
-        let places = Arc::clone(&service.reading).acquire_many_owned(LARGE_AT_A_TIME as u32).await.unwrap();
+        let client = Client::default();
+        let mut places = Vec::new();
+        for _ in 0..LARGE_AT_A_TIME {
+            places.push(service.reading.place(client).await);
+        }
         let a_while = Duration::from_millis(200);
-        assert!(timeout(a_while, service.read(mail(INLINE_BYTES))).await.is_err());
-        assert!(timeout(a_while, service.prepare(mail(INLINE_BYTES))).await.is_err());
-        assert_eq!(service.read(mail(0)).await.unwrap().body.posted(), "Where is it?\n");
-        drop(places);
-        assert!(service.read(mail(INLINE_BYTES)).await.unwrap().body.posted().len() > INLINE_BYTES);
+        assert!(timeout(a_while, service.read(mail(INLINE_BYTES), client)).await.is_err());
+        assert!(timeout(a_while, service.prepare(mail(INLINE_BYTES), client)).await.is_err());
+        assert_eq!(service.read(mail(0), client).await.unwrap().body.posted(), "Where is it?\n");
+        // One client's large mails wait for a place; another's is the next that gets one.
+        let flood: Vec<_> = (0..20)
+            .map(|_| {
+                let service = Arc::clone(&service);
+                tokio::spawn(async move { service.reading.place(client).await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        let other = tokio::spawn({
+            let service = Arc::clone(&service);
+            async move { service.read(mail(INLINE_BYTES), Client::of("other")).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        // The first goes to the one who has waited longest, and stays with it.
+        places.truncate(LARGE_AT_A_TIME - 2);
+        timeout(Duration::from_secs(60), other).await.unwrap().unwrap().unwrap();
+        assert!(!flood.iter().all(tokio::task::JoinHandle::is_finished));
+        flood.iter().for_each(tokio::task::JoinHandle::abort);
+        drop((flood, places));
+        let read = service.read(mail(INLINE_BYTES), client).await.unwrap();
+        assert!(read.body.posted().len() > INLINE_BYTES);
     }
 }

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -86,27 +86,33 @@ pub fn app(server: Handle) -> Router {
         }
     }
     let guard = from_fn_with_state(server.clone(), keys::guard);
-    around(routes.fallback(not_found).method_not_allowed_fallback(method_not_allowed).layer(guard), server)
+    let routes =
+        inner(routes.fallback(not_found).method_not_allowed_fallback(method_not_allowed).layer(guard), &server);
+    let routes = match cors::layer(server.config()) {
+        Some(cors) => routes.layer(cors),
+        None => routes,
+    };
+    outer(routes, server)
 }
 
-/// What `admin_port` answers. Whoever reaches it is trusted.
+/// What `admin_port` answers. Whoever reaches it is trusted, but not the pages that their browsers show.
 pub(super) fn admin_app(server: Handle) -> Router {
     let routes = probes().route("/metrics", get(metrics::metrics)).merge(admin::routes());
-    around(routes.fallback(not_found).method_not_allowed_fallback(method_not_allowed), server)
+    let routes = inner(routes.fallback(not_found).method_not_allowed_fallback(method_not_allowed), &server);
+    outer(routes.layer(from_fn(cors::refuse_pages)), server)
 }
 
 fn probes() -> Router<Handle> {
     Router::new().route("/livez", get(health::live)).route("/readyz", get(health::ready))
 }
 
-/// What surrounds every endpoint, from the inside out.
-fn around(routes: Router<Handle>, server: Handle) -> Router {
-    let mut routes = routes
-        .layer(CatchPanicLayer::custom(observe::panicked))
-        .layer(from_fn_with_state(server.clone(), deadline::keep));
-    if let Some(cors) = cors::layer(server.config()) {
-        routes = routes.layer(cors);
-    }
+/// What surrounds every endpoint, from the inside out; which pages may ask is decided around it.
+fn inner(routes: Router<Handle>, server: &Handle) -> Router<Handle> {
+    routes.layer(CatchPanicLayer::custom(observe::panicked)).layer(from_fn_with_state(server.clone(), deadline::keep))
+}
+
+/// What surrounds that, from the inside out.
+fn outer(routes: Router<Handle>, server: Handle) -> Router {
     routes
         .layer(from_fn_with_state(server.clone(), headers::secure))
         .layer(from_fn_with_state(server.clone(), observe::observe))

@@ -17,7 +17,7 @@ use tokio::time::timeout_at;
 use super::asker::Asker;
 use super::deadline::TIMEOUT;
 use super::extract::{
-    Asked, Item, MediaType, ROUTER, decode_json, mail_of_object, parse_json, parse_json_by, query, read_body,
+    Asked, Budget, Item, MediaType, ROUTER, decode_json, mail_of_object, parse_json, parse_json_by, query, read_body,
 };
 use super::idempotency::Passing;
 use super::problem::Problem;
@@ -158,8 +158,8 @@ struct Batch {
 
 /// What stands in `emails`.
 struct Emails {
-    /// Those within the limit.
-    items: Vec<Item>,
+    /// Those within the limit, made as they are read: the JSON of one is many times as long as the mail.
+    mails: Vec<Result<Mail, Problem>>,
     /// All of them.
     given: usize,
 }
@@ -171,11 +171,11 @@ impl Batch {
                 .field(super::problem::excerpt(&name))
                 .valid(["emails", TIMEOUT, ROUTER]));
         }
-        let Emails { items, given } = self.emails.ok_or_else(|| {
+        let Emails { mails, given } = self.emails.ok_or_else(|| {
             Problem::unprocessable("missing_field", "the body has no field `emails`").field("emails").valid(["emails"])
         })?;
         refuse_more_than(limit, given)?;
-        Ok(items.into_iter().map(mail_of_item).collect())
+        Ok(mails)
     }
 }
 
@@ -203,7 +203,7 @@ impl<'de> Visitor<'de> for BatchSeed {
         let mut batch = Batch { emails: None, timeout: None, router: None, unknown: None };
         while let Some(name) = map.next_key::<String>()? {
             if name == TIMEOUT {
-                if batch.timeout.replace(map.next_value()?).is_some() {
+                if batch.timeout.replace(map.next_value_seed(Budget::new().value())?).is_some() {
                     return Err(A::Error::duplicate_field(TIMEOUT));
                 }
             } else if name == ROUTER {
@@ -245,17 +245,17 @@ impl<'de> Visitor<'de> for EmailsSeed {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Emails, A::Error> {
-        let mut items = Vec::new();
-        while items.len() < self.limit {
+        let mut mails = Vec::new();
+        while mails.len() < self.limit {
             match list.next_element()? {
-                Some(item) => items.push(item),
-                None => return Ok(Emails { given: items.len(), items }),
+                Some(item) => mails.push(mail_of_item(item)),
+                None => return Ok(Emails { given: mails.len(), mails }),
             }
         }
-        let mut given = items.len();
+        let mut given = mails.len();
         while list.next_element::<IgnoredAny>()?.is_some() {
             given += 1;
         }
-        Ok(Emails { items, given })
+        Ok(Emails { mails, given })
     }
 }

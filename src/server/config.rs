@@ -92,6 +92,9 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
+    /// The largest `max_batch_emails` that the settings allow: more of one request is never kept.
+    pub const MOST_BATCH_EMAILS: usize = 10_000;
+
     pub(super) fn idempotency(&self) -> Bounds {
         Bounds {
             time: Duration::from_millis(self.idempotency_keep_ms),

@@ -1,11 +1,15 @@
-//! Which other sites may ask from a browser: none, unless the settings name them.
+//! Which other sites may ask from a browser: none, unless the settings name them, and none at all on `admin_port`.
 
 use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::ServerConfig;
+use super::problem::{Problem, excerpt};
 
 /// How long a browser may remember the answer to its question, which does not change while the service runs.
 const REMEMBERED: Duration = Duration::from_secs(600);
@@ -37,4 +41,18 @@ pub(super) fn layer(config: &ServerConfig) -> Option<CorsLayer> {
             .expose_headers([header::RETRY_AFTER, named("server-timing"), named("x-request-id")])
             .max_age(REMEMBERED),
     )
+}
+
+/// Refuses whatever a page sends, for a port without keys. Browsers put `Origin` beside a POST to another site, and
+/// beside whatever a script asks there; a POST without a body comes without a preflight, so leaving CORS off would not
+/// keep it out.
+pub(super) async fn refuse_pages(request: Request, next: Next) -> Response {
+    if let Some(origin) = request.headers().get(header::ORIGIN) {
+        return Problem::new(StatusCode::FORBIDDEN, "origin_refused", "this port answers no page in a browser")
+            .field("origin")
+            .given(excerpt(&String::from_utf8_lossy(origin.as_bytes())))
+            .remedy("Ask from monitoring or a command line, without the header Origin.")
+            .into_response();
+    }
+    next.run(request).await
 }

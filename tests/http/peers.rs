@@ -85,6 +85,8 @@ async fn predict_errors_have_the_shape_and_status_of_the_peer() {
         assert_eq!((reply.status.as_u16(), &reply.json()["error_type"]), (status, &json!(kind)), "{body} {reply:?}");
         assert!(reply.json()["error"].as_str().unwrap().contains(reason), "{body} {reply:?}");
     }
+    let twice = server.post("/predict", "application/json", r#"{"inputs": "a cake", "inputs": "two"}"#).await;
+    assert_eq!((twice.status.as_u16(), &twice.json()["error_type"]), (422, &json!("Validation")), "{twice:?}");
     let reply = server.post("/predict", "text/plain", LATE).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error_type"]), (415, &json!("Validation")));
     let loading = TestServer::with(ServerConfig::default(), None).await;

@@ -155,6 +155,29 @@ async fn monitoring_has_a_port_of_its_own_where_it_is_asked_for() {
 }
 
 #[tokio::test]
+async fn pages_in_a_browser_are_refused_on_the_port_without_keys() {
+    let desk = "https://desk.example";
+    for cors_origins in [vec![], vec![desk.to_owned()], vec!["*".to_owned()]] {
+        let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let config = ServerConfig { admin_port: Some(free.port()), cors_origins, ..ServerConfig::default() };
+        let server = TestServer::with(config, Some(shared_service())).await;
+        server.answers_good_mail().await;
+        for (method, path) in
+            [("POST", "/admin/reload"), ("GET", "/metrics"), ("GET", "/admin/routers"), ("OPTIONS", "/admin/reload")]
+        {
+            for origin in [desk, "null"] {
+                let page = Request::builder().method(method).uri(path).header("origin", origin);
+                let reply = send(free, page.body(Bytes::new()).unwrap()).await;
+                assert_eq!(reply.problem(403, "origin_refused")["given"], origin);
+                assert_eq!(reply.header("access-control-allow-origin"), "", "{reply:?}");
+                assert_eq!(reply.header("cache-control"), "no-store", "{reply:?}");
+            }
+        }
+        assert_eq!(send(free, ask("POST", "/admin/reload", None)).await.status, 200);
+    }
+}
+
+#[tokio::test]
 async fn without_keys_nobody_changes_the_service_over_the_first_port() {
     let server = TestServer::start().await;
     server.send(ask("POST", "/admin/reload", None)).await.problem(404, "not_found");

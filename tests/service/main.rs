@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr, reason = "a test program, which says what it skips")]
 #![cfg(target_os = "linux")]
 
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -116,6 +116,22 @@ fn nothing_is_sent_and_no_thread_waits_to_unless_an_endpoint_is_set() {
 }
 
 #[test]
+fn spans_go_to_the_endpoint_and_not_to_a_proxy_of_the_environment() {
+    let (collector, proxy) = (Collector::start(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (url, proxy_url) = (collector.url(), format!("http://{}", proxy.local_addr().unwrap()));
+    let mut settings = vec![("POSTROOM_TELEMETRY_OTLP_ENDPOINT", url.as_str()), ("NO_PROXY", ""), ("no_proxy", "")];
+    let names = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+    settings.extend(names.map(|name| (name, proxy_url.as_str())));
+    let service = Service::start("", &settings);
+    service.post("/v1/route", TEXT, "Where is my order?").unwrap();
+    service.signal("-TERM");
+    service.wait_for("\"stopped\"");
+    assert!(!collector.rest().is_empty());
+    proxy.set_nonblocking(true).unwrap();
+    assert!(proxy.accept().is_err(), "the proxy was asked");
+}
+
+#[test]
 fn a_stop_under_load_answers_whatever_was_accepted() {
     let mut service = Service::start("", &[("POSTROOM_SERVER_DRAIN_DELAY_MS", "3000")]);
     let body = "Where is my order? It should have come on Friday. ".repeat(6);
@@ -193,23 +209,59 @@ fn without_file_descriptors_the_service_waits_and_goes_on() {
 fn a_batch_of_far_too_many_mails_takes_no_memory() {
     const MAILS: usize = 690_000;
     let service = Service::start("", &[]);
-    let id = service.process.id();
-    let peak = || {
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
-    };
-    // Forgets what the loading took. Where the system does not let it, the bound is less strict.
-    let _ = std::fs::write(format!("/proc/{id}/clear_refs"), "5");
-    let before = peak();
+    let before = peak_now(&service);
     let list = format!("{{\"emails\":[{}]}}", vec!["{}"; MAILS].join(","));
     for (kind, body) in [("json", list), ("x-ndjson", "{}\n".repeat(MAILS))] {
         let headers = format!("content-type: application/{kind}\r\n");
         let answer = service.post("/v1/route/batch", &headers, &body).unwrap();
         assert!(answer.starts_with("HTTP/1.1 413") && answer.contains(&MAILS.to_string()), "{kind}: {answer}");
     }
-    let after = peak();
+    let after = peak(&service);
     assert!(after < before + 64, "{before} MiB before, {after} MiB after");
+}
+
+/// The most memory that a service has had, in MiB.
+fn peak(service: &Service) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", service.process.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+/// The same from now on: forgets what the loading took. Where the system does not let it, the bound is less strict.
+fn peak_now(service: &Service) -> u64 {
+    let _ = std::fs::write(format!("/proc/{}/clear_refs", service.process.id()), "5");
+    peak(service)
+}
+
+#[test]
+fn lists_of_far_too_many_take_no_memory_wherever_they_stand() {
+    const LENGTH: usize = 2_000_000;
+    let service = Service::start("", &[]);
+    let before = peak_now(&service);
+    let list = |item: &str| format!("[{}]", vec![item; LENGTH / (item.len() + 1)].join(","));
+    let flat = LENGTH / 4;
+    let tensor = |rest: &str| format!(r#"{{"inputs":[{{"name":"text","shape":[{flat}],"datatype":"BYTES",{rest}}}]}}"#);
+    let json = "content-type: application/json\r\n";
+    // Of each empty text the length alone, which is four zeros.
+    let head = tensor(&format!(r#""parameters":{{"binary_data_size":{}}}"#, 4 * flat));
+    let binary =
+        format!("content-type: application/octet-stream\r\ninference-header-content-length: {}\r\n", head.len());
+    for (path, headers, body, status, word) in [
+        ("/predict", json, format!(r#"{{"inputs":{}}}"#, list(r#"["a"]"#)), 422, "333333 inputs"),
+        ("/", json, format!(r#"{{"inputs":{}}}"#, list(r#""a""#)), 422, "500000 inputs"),
+        ("/classify", json, format!(r#"{{"input":{}}}"#, list(r#""a""#)), 400, "500000 inputs"),
+        ("/v2/models/crumb/infer", json, tensor(&format!(r#""data":{}"#, list(r#""a""#))), 400, "500000 inputs"),
+        ("/v2/models/crumb/infer", binary.as_str(), head + &"\0".repeat(4 * flat), 400, "500000 inputs"),
+        ("/predict", json, format!(r#"{{"inputs":"Where is it?","more":{}}}"#, list("[1]")), 200, "score"),
+        ("/v1/route", json, format!(r#"{{"text":{}}}"#, list("[1]")), 422, "wrong_type"),
+        ("/v1/route/batch", json, format!(r#"{{"emails":[{{"text":{}}}]}}"#, list("[1]")), 422, "wrong_type"),
+        ("/v1/route/batch", json, format!(r#"{{"emails":[],"timeout_ms":{}}}"#, list("[1]")), 422, "wrong_type"),
+    ] {
+        let answer = service.post(path, headers, &body).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(word), "{path}: {answer}");
+        let after = peak(&service);
+        assert!(after < before + 64, "{path} {word}: {before} MiB before, {after} MiB after");
+    }
 }
 
 #[test]

@@ -190,7 +190,7 @@ pub(super) async fn attend(
     };
     asked.check_names(service.router())?;
     let _turn = if request.deep() { Some(service.turn_to_explain()?) } else { None };
-    let prepared = service.prepare(mail).await?;
+    let prepared = service.prepare(mail, caller.client).await?;
     if !policy::readable(&prepared.encoded) {
         return Err(RoutingError::NothingToRead);
     }

@@ -52,7 +52,7 @@ pub(in crate::routing) async fn compare(
     let started = Instant::now();
     let _turn = service.turn_to_explain()?;
     let [a, b] = mails;
-    let (a, b) = (service.prepare(a).await?, service.prepare(b).await?);
+    let (a, b) = (service.prepare(a, caller.client).await?, service.prepare(b, caller.client).await?);
     if !policy::readable(&a.encoded) || !policy::readable(&b.encoded) {
         return Err(RoutingError::NothingToRead);
     }

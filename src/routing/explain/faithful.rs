@@ -54,11 +54,12 @@ pub(in crate::routing) async fn faithfulness(
     perturb: Perturb,
     seed: u64,
 ) -> Result<MailFaithfulness, RoutingError> {
-    let prepared = service.prepare(mail).await?;
+    let caller = Caller::default();
+    let prepared = service.prepare(mail, caller.client).await?;
     if !policy::readable(&prepared.encoded) {
         return Err(RoutingError::NothingToRead);
     }
-    let mut rerun = Rerun::start(service, &prepared, perturb, Caller::default()).await?;
+    let mut rerun = Rerun::start(service, &prepared, perturb, caller).await?;
     let target = Target { class: predicted(&rerun.logits), against: None };
     let words = all_words(rerun.prepared);
     let sentences = sentences(&rerun);

@@ -39,7 +39,7 @@ pub(in crate::routing) async fn heads(
     let classes = request.class.clone().map_or(Classes::Predicted, |class| Classes::List(vec![class]));
     let asked = ExplainRequest { classes, against: request.against.clone(), ..ExplainRequest::default() };
     asked.check_names(service.router())?;
-    let prepared = service.prepare(mail).await?;
+    let prepared = service.prepare(mail, caller.client).await?;
     if !policy::readable(&prepared.encoded) {
         return Err(RoutingError::NothingToRead);
     }

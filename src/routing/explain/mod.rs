@@ -85,7 +85,7 @@ pub(super) async fn explain(
     let started = Instant::now();
     let _turn = service.turn_to_explain()?;
     request.check_names(service.router())?;
-    let prepared = service.prepare(mail).await?;
+    let prepared = service.prepare(mail, caller.client).await?;
     if !policy::readable(&prepared.encoded) {
         return Err(RoutingError::NothingToRead);
     }

@@ -11,6 +11,7 @@ use serde_json::error::Category;
 use super::super::problem::{Problem, excerpt};
 use super::MediaType;
 use super::surrogates::replace_lone_surrogates;
+use super::values::Budget;
 
 /// Any JSON value, looked at as a possible object.
 #[derive(Debug)]
@@ -139,8 +140,9 @@ impl<'de> Visitor<'de> for ItemVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Item, A::Error> {
-        let mut object = Object::default();
-        while let Some((name, value)) = map.next_entry::<String, Value>()? {
+        let (mut object, budget) = (Object::default(), Budget::new());
+        while let Some(name) = map.next_key::<String>()? {
+            let value = map.next_value_seed(budget.value())?;
             if object.fields.iter().any(|(known, _)| *known == name) {
                 object.repeated.get_or_insert(name);
             } else if object.fields.len() == MAX_FIELDS {
@@ -205,6 +207,14 @@ mod tests {
         assert_eq!(serde_json::to_value(&problem).unwrap()["field"], "body");
         let problem = object(r#"{"text": "a", "text": "b"}"#).check(valid.into_iter()).unwrap_err();
         assert_eq!(code(&problem), "repeated_field");
+    }
+
+    #[test]
+    fn an_object_of_far_too_many_values_is_refused_while_it_is_read() {
+        let with =
+            |count: usize| format!(r#"{{"text": "a", "headers": [{}]}}"#, vec![r#"["To","a"]"#; count].join(","));
+        assert!(object(&with(1001)).check(["text", "headers"].into_iter()).is_ok());
+        assert_eq!(code(&parse_json::<Item>(&with(100_000)).unwrap_err()), "wrong_type");
     }
 
     #[test]

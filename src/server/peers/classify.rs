@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::given::Given;
 use super::named::of_request;
 use super::refusal::Refusal;
 use super::{Overlong, Text, read_json, score};
@@ -19,22 +20,25 @@ use crate::server::extract::Asked;
 use crate::server::problem::Problem;
 use crate::server::state::Handle;
 
+const SHAPE: &str = "`input` must be a text or a list of texts; token ids are not taken";
+
 /// A request for the likeliest queue of each text.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::server) struct ClassifyRequest {
     /// Name of a router; the default one where it is absent.
     model: Option<String>,
-    input: Input,
+    #[schemars(with = "Input")]
+    input: Given,
     /// -1: score what fits of a mail that is longer than the token ceiling, instead of refusing it.
     #[schemars(range(min = -1, max = -1))]
     truncate_prompt_tokens: Option<i64>,
 }
 
 /// A text, or several.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`input` must be a text or a list of texts; token ids are not taken")]
-#[schemars(rename = "ClassifyInput")]
-pub(in crate::server) enum Input {
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only described")]
+#[schemars(untagged, rename = "ClassifyInput")]
+enum Input {
     One(String),
     Several(Vec<String>),
 }
@@ -93,14 +97,11 @@ pub(in crate::server) async fn classify(
             return Err(Refusal::Invalid(reason).into());
         }
     };
-    let texts = match input {
-        Input::One(text) => vec![text],
-        Input::Several(texts) if texts.is_empty() => {
-            return Err(Refusal::Invalid("`input` is an empty list".to_owned()).into());
-        }
-        Input::Several(texts) => texts,
-    };
-    let scored = score(&server, &service, &asker, texts.into_iter().map(Text::alone).collect(), overlong).await?;
+    let texts = input.texts(server.config().max_batch_emails, SHAPE)?;
+    if texts.is_empty() {
+        return Err(Refusal::Invalid("`input` is an empty list".to_owned()).into());
+    }
+    let scored = score(&service, &asker, texts.into_iter().map(Text::alone).collect(), overlong).await?;
     let tokens = scored.iter().map(|scores| scores.input.tokens_used).sum();
     Ok(Json(ClassifyReply {
         id: new_id(),

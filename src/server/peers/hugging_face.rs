@@ -9,6 +9,7 @@ use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::given::Given;
 use super::object::Object;
 use super::predict::{PredictError, Prediction, compute_tokens};
 use super::refusal::Refusal;
@@ -22,7 +23,8 @@ use crate::server::state::Handle;
 /// A request for scores.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::server) struct InferenceRequest {
-    inputs: Texts,
+    #[schemars(with = "Texts")]
+    inputs: Given,
     parameters: Option<Object<Parameters>>,
     /// Score what fits of a mail that is longer than the token ceiling, instead of refusing it.
     #[serde(default)]
@@ -30,10 +32,10 @@ pub(in crate::server) struct InferenceRequest {
 }
 
 /// A text, or a batch of texts.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`inputs` must be a text or a list of texts")]
-#[schemars(rename = "InferenceTexts")]
-pub(in crate::server) enum Texts {
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only described")]
+#[schemars(untagged, rename = "InferenceTexts")]
+enum Texts {
     One(String),
     Batch(Vec<String>),
 }
@@ -86,15 +88,12 @@ pub(in crate::server) async fn infer(
     if top_k == Some(0) {
         return Err(Refusal::Invalid("`parameters.top_k` must be at least 1".to_owned()).into());
     }
-    let texts = match inputs {
-        Texts::One(text) => vec![Text::alone(text)],
-        Texts::Batch(texts) if texts.is_empty() => {
-            return Err(Refusal::Invalid("`inputs` is an empty list".to_owned()).into());
-        }
-        Texts::Batch(texts) => texts.into_iter().map(Text::alone).collect(),
-    };
-    let scored =
-        score(&server, &service, &asker, texts, if truncate { Overlong::Cut } else { Overlong::Refuse }).await?;
+    let texts = inputs.texts(server.config().max_batch_emails, "`inputs` must be a text or a list of texts")?;
+    if texts.is_empty() {
+        return Err(Refusal::Invalid("`inputs` is an empty list".to_owned()).into());
+    }
+    let texts = texts.into_iter().map(Text::alone).collect();
+    let scored = score(&service, &asker, texts, if truncate { Overlong::Cut } else { Overlong::Refuse }).await?;
     let function = function_to_apply.unwrap_or_default();
     let most = top_k.map_or(usize::MAX, |most| most as usize);
     let answers: Vec<Vec<Prediction>> = scored

@@ -15,6 +15,7 @@
 //! What these servers call a model is a router here (`named`): in the path of `/v2`, as `model` of a body, or by `router=`.
 
 pub(super) mod classify;
+mod given;
 pub(super) mod hugging_face;
 pub(super) mod inference_protocol;
 mod named;
@@ -107,29 +108,24 @@ async fn read_json<T: DeserializeOwned>(server: &Handle, request: Request) -> Re
     Ok(parse_json::<Object<T>>(&decode_json(&bytes, &media_type)?)?.0)
 }
 
-/// Scores the texts of one request by one version of the router, all or none; their order is kept.
+/// Scores the texts of one request, which has no more than it may, by one version of the router: all or none, in their
+/// order.
 async fn score(
-    server: &Handle,
     service: &Arc<RoutingService>,
     asker: &Asker,
     texts: Vec<Text>,
     overlong: Overlong,
 ) -> Result<Vec<Scores>, Refusal> {
-    let scored = score_all(server, service, asker, texts, overlong);
+    let scored = score_all(service, asker, texts, overlong);
     timeout_at(asker.deadline.at(), scored).await.unwrap_or_else(|_| Err(asker.deadline.timed_out().into()))
 }
 
 async fn score_all(
-    server: &Handle,
     service: &Arc<RoutingService>,
     asker: &Asker,
     texts: Vec<Text>,
     overlong: Overlong,
 ) -> Result<Vec<Scores>, Refusal> {
-    let limit = server.config().max_batch_emails;
-    if texts.len() > limit {
-        return Err(Refusal::Invalid(format!("{} inputs in one request, at most {limit} are taken", texts.len())));
-    }
     let (count, places) = (texts.len(), Arc::new(Semaphore::new(IN_FLIGHT)));
     // Dropped with the request, and all that still waits with it.
     let mut tasks = JoinSet::new();

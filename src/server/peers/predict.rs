@@ -10,8 +10,8 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::given::{Given, List, whole};
 use super::refusal::Refusal;
 use super::{Overlong, Text, read_json, score};
 use crate::routing::{QueueScore, Scores};
@@ -28,7 +28,7 @@ const COMPUTE_TOKENS: HeaderName = HeaderName::from_static("x-compute-tokens");
 pub(in crate::server) struct PredictRequest {
     /// A text, a pair of subject and body, or a list of `[text]` and `[subject, body]`.
     #[schemars(schema_with = "inputs")]
-    inputs: Value,
+    inputs: Given,
     /// Score what fits of a mail that is longer than the token ceiling, instead of refusing it.
     #[serde(default)]
     truncate: bool,
@@ -73,12 +73,11 @@ pub(in crate::server) async fn predict(
 ) -> Result<impl IntoResponse, PredictError> {
     let service = asked?.service();
     let PredictRequest { inputs, truncate, raw_scores } = read_json(&server, request).await?;
-    let (texts, batch) = match Inputs::of(inputs)? {
+    let (texts, batch) = match Inputs::of(inputs, server.config().max_batch_emails)? {
         Inputs::One(text) => (vec![text], false),
         Inputs::Batch(texts) => (texts, true),
     };
-    let scored =
-        score(&server, &service, &asker, texts, if truncate { Overlong::Cut } else { Overlong::Refuse }).await?;
+    let scored = score(&service, &asker, texts, if truncate { Overlong::Cut } else { Overlong::Refuse }).await?;
     let number = |score: &QueueScore| if raw_scores { f64::from(score.logit) } else { score.probability };
     let mut answers: Vec<Vec<Prediction>> = scored.iter().map(|scores| Prediction::all(scores, number)).collect();
     let reply = match answers.pop() {
@@ -101,35 +100,39 @@ enum Inputs {
 }
 
 impl Inputs {
-    fn of(value: Value) -> Result<Self, Refusal> {
+    fn of(inputs: Given, limit: usize) -> Result<Self, Refusal> {
         const SHAPE: &str =
             "`inputs` must be a text, a pair [subject, body], or a batch [[text], [subject, body], ...]";
         let invalid = |more: &str| Refusal::Invalid(format!("{SHAPE}{more}"));
-        match value {
-            Value::String(text) => Ok(Self::One(Text::alone(text))),
-            Value::Array(list) if list.is_empty() => Err(invalid("; it is empty")),
-            Value::Array(list) if list.iter().all(Value::is_array) => {
-                let texts = list.into_iter().enumerate().map(|(index, item)| {
-                    let sequence = item.as_array().and_then(|parts| sequence(parts));
+        match inputs {
+            Given::Text(text) => Ok(Self::One(Text::alone(text))),
+            Given::List(list) if list.kept.is_empty() => Err(invalid("; it is empty")),
+            Given::List(List { kept, given }) if kept.iter().all(|item| matches!(item, Given::List(_))) => {
+                let texts = kept.into_iter().enumerate().map(|(index, item)| {
+                    let sequence = match item {
+                        Given::List(list) => sequence(list),
+                        Given::Text(_) | Given::Other => None,
+                    };
                     sequence.ok_or_else(|| invalid(&format!("; element {index} is neither")))
                 });
-                Ok(Self::Batch(texts.collect::<Result<_, _>>()?))
+                Ok(Self::Batch(whole(texts.collect::<Result<_, _>>()?, given, limit)?))
             }
-            Value::Array(list) => sequence(&list).map(Self::One).ok_or_else(|| {
-                let strings = list.iter().all(Value::is_string);
-                invalid(if strings { "; put each text of a batch into a list of its own" } else { "" })
-            }),
-            _ => Err(invalid("")),
+            Given::List(list) => {
+                let strings = list.kept.iter().all(|item| matches!(item, Given::Text(_)));
+                let more = if strings { "; put each text of a batch into a list of its own" } else { "" };
+                sequence(list).map(Self::One).ok_or_else(|| invalid(more))
+            }
+            Given::Other => Err(invalid("")),
         }
     }
 }
 
 /// One text, or subject and body.
-fn sequence(parts: &[Value]) -> Option<Text> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    match parts {
-        [body] => Some(Text::alone(text(body)?)),
-        [subject, body] => Some(Text { subject: Some(text(subject)?), body: text(body)? }),
+fn sequence(List { kept, given }: List) -> Option<Text> {
+    let mut texts = kept.into_iter().map(Given::text);
+    match given {
+        1 => Some(Text::alone(texts.next()??)),
+        2 => Some(Text { subject: Some(texts.next()??), body: texts.next()?? }),
         _ => None,
     }
 }
@@ -265,9 +268,13 @@ pub(in crate::server) async fn info(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn read(value: Value) -> Result<Inputs, Refusal> {
+        Inputs::of(serde_json::from_value(value).unwrap(), 3)
+    }
 
     fn pair(subject: &str, body: &str) -> Text {
         Text { subject: Some(subject.to_owned()), body: body.to_owned() }
@@ -284,13 +291,14 @@ mod tests {
             (json!([["a"], ["b", "c"]]), Inputs::Batch(vec![alone("a"), pair("b", "c")])),
         ];
         for (value, expected) in cases {
-            assert_eq!(Inputs::of(value).unwrap(), expected);
+            assert_eq!(read(value).unwrap(), expected);
         }
     }
 
     #[test]
     fn other_inputs_are_refused_with_what_is_wrong() {
-        let refused = |value| Inputs::of(value).unwrap_err().message();
+        let refused = |value| read(value).unwrap_err().message();
+        assert!(refused(json!([["a"], ["a"], ["a"], ["a", "b"]])).contains("4 inputs in one request, at most 3"));
         assert!(refused(json!(["a", "b", "c"])).contains("a list of its own"));
         assert!(refused(json!([["a"], ["b", "c", "d"]])).contains("element 1"));
         for value in [json!([]), json!([["a"], "b"]), json!(7), json!(null), json!({"text": "a"}), json!([[]])] {

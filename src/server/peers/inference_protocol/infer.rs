@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::super::object::Object;
 use super::super::refusal::Refusal;
 use super::super::{JSON, Overlong, score};
-use super::tensors::{DECISION, InputTensor, LABEL, PROBABILITIES, SCORE, texts};
+use super::tensors::{DECISION, InputTensor, LABEL, PROBABILITIES, SCORE, few, texts};
 use super::{ModelPath, ProtocolError};
 use crate::routing::Scores;
 use crate::server::asker::Asker;
@@ -33,6 +33,7 @@ pub(in crate::server) struct InferRequest {
     /// Comes back with the answer.
     id: Option<String>,
     parameters: Option<Object<RequestParameters>>,
+    #[serde(deserialize_with = "few")]
     inputs: Vec<Object<InputTensor>>,
     /// The outputs wanted; all where none is named.
     outputs: Option<Vec<Object<RequestedOutput>>>,
@@ -103,7 +104,8 @@ pub(in crate::server) async fn infer(
     let wanted = wanted(outputs)?;
     let truncate = parameters.and_then(|Object(parameters)| parameters.truncate).unwrap_or(false);
     let overlong = if truncate { Overlong::Cut } else { Overlong::Refuse };
-    let scored = score(&server, &service, &asker, texts(inputs, binary)?, overlong).await?;
+    let texts = texts(inputs, binary, server.config().max_batch_emails)?;
+    let scored = score(&service, &asker, texts, overlong).await?;
     Ok(Json(InferReply {
         model_name: path.name,
         model_version: router.version.clone(),

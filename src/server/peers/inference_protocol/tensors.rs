@@ -4,9 +4,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 use super::super::Text;
+use super::super::given::{Given, List, whole};
 use super::super::object::Object;
 use super::super::refusal::Refusal;
 
@@ -32,7 +33,7 @@ pub(in crate::server) struct InputTensor {
     pub(super) parameters: Option<Object<InputParameters>>,
     /// The texts, unless they follow the JSON in binary.
     #[schemars(with = "Option<Vec<String>>")]
-    pub(super) data: Option<Value>,
+    pub(super) data: Option<Given>,
 }
 
 /// Parameters of an input.
@@ -42,8 +43,39 @@ pub(in crate::server) struct InputParameters {
     pub(super) binary_data_size: Option<usize>,
 }
 
-/// The texts to score, of the tensors of a request and the bytes behind its JSON.
-pub(super) fn texts(inputs: Vec<Object<InputTensor>>, mut binary: &[u8]) -> Result<Vec<Text>, Refusal> {
+/// Tensors that are kept of a request: one more than there are inputs, so that it is refused as one of any more would
+/// be.
+const KEPT: usize = 3;
+
+/// Reads the tensors of a request, of which each may be long.
+pub(super) fn few<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Object<InputTensor>>, D::Error> {
+    deserializer.deserialize_seq(FewVisitor)
+}
+
+struct FewVisitor;
+
+impl<'de> Visitor<'de> for FewVisitor {
+    type Value = Vec<Object<InputTensor>>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut tensors = Vec::new();
+        while tensors.len() < KEPT {
+            match list.next_element()? {
+                Some(tensor) => tensors.push(tensor),
+                None => return Ok(tensors),
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(tensors)
+    }
+}
+
+/// The texts to score, of the tensors of a request and the bytes behind its JSON, at most `limit`.
+pub(super) fn texts(inputs: Vec<Object<InputTensor>>, mut binary: &[u8], limit: usize) -> Result<Vec<Text>, Refusal> {
     let (mut bodies, mut subjects) = (None, None);
     for Object(input) in inputs {
         let place = match input.name.as_str() {
@@ -54,7 +86,7 @@ pub(super) fn texts(inputs: Vec<Object<InputTensor>>, mut binary: &[u8]) -> Resu
         if place.is_some() {
             return Err(Refusal::Invalid(format!("the input `{}` stands twice", input.name)));
         }
-        *place = Some(strings(input, &mut binary)?);
+        *place = Some(strings(input, &mut binary, limit)?);
     }
     if !binary.is_empty() {
         return Err(Refusal::Invalid(format!("{} bytes behind the JSON belong to no input", binary.len())));
@@ -77,7 +109,7 @@ fn invalid(reason: &str) -> Refusal {
 }
 
 /// The elements of one tensor, as many as its shape says.
-fn strings(input: InputTensor, binary: &mut &[u8]) -> Result<Vec<String>, Refusal> {
+fn strings(input: InputTensor, binary: &mut &[u8], limit: usize) -> Result<Vec<String>, Refusal> {
     let InputTensor { name, shape, datatype, parameters, data } = input;
     if datatype != "BYTES" {
         return Err(Refusal::Invalid(format!("the input `{name}` must have the datatype BYTES")));
@@ -87,53 +119,54 @@ fn strings(input: InputTensor, binary: &mut &[u8]) -> Result<Vec<String>, Refusa
         _ => return Err(Refusal::Invalid(format!("the input `{name}` must have the shape [n] or [n, 1]"))),
     };
     let size = parameters.and_then(|Object(parameters)| parameters.binary_data_size);
-    let strings = match (data, size) {
+    let (strings, given) = match (data, size) {
         (Some(_), Some(_)) => Err(Refusal::Invalid(format!("the input `{name}` has both data and binary data"))),
         (None, None) => Err(Refusal::Invalid(format!("the input `{name}` has no data"))),
-        (Some(Value::Array(data)), None) => of_json(&name, data),
+        (Some(Given::List(data)), None) => of_json(&name, data),
         (Some(_), None) => Err(Refusal::Invalid(format!("the data of `{name}` must be a list of texts"))),
         (None, Some(size)) => {
             let (tensor, rest) = binary
                 .split_at_checked(size)
                 .ok_or_else(|| Refusal::Invalid(format!("the binary data of `{name}` is shorter than {size} bytes")))?;
             *binary = rest;
-            of_binary(&name, tensor)
+            of_binary(&name, tensor, limit)
         }
     }?;
     if count == 0 {
         return Err(Refusal::Invalid(format!("the input `{name}` is empty")));
     }
-    if strings.len() as u64 != count {
-        return Err(Refusal::Invalid(format!("the shape of `{name}` says {count}, its data holds {}", strings.len())));
+    if given as u64 != count {
+        return Err(Refusal::Invalid(format!("the shape of `{name}` says {count}, its data holds {given}")));
     }
-    Ok(strings)
+    whole(strings, given, limit)
 }
 
-/// Texts in a flat list, or each in a list of its own.
-fn of_json(name: &str, data: Vec<Value>) -> Result<Vec<String>, Refusal> {
-    let one = |value| match value {
-        Value::String(text) => Some(text),
-        Value::Array(mut inner) if inner.len() == 1 => inner.pop().and_then(|value| match value {
-            Value::String(text) => Some(text),
-            _ => None,
-        }),
-        _ => None,
+/// Texts in a flat list, or each in a list of its own: the first of them, and how many there are.
+fn of_json(name: &str, List { kept, given }: List) -> Result<(Vec<String>, usize), Refusal> {
+    let one = |item: Given| match item {
+        Given::List(List { kept, given: 1 }) => kept.into_iter().next().and_then(Given::text),
+        item => item.text(),
     };
-    let strings: Option<Vec<String>> = data.into_iter().map(one).collect();
-    strings.ok_or_else(|| Refusal::Invalid(format!("the data of `{name}` must be a list of texts")))
+    let strings: Option<Vec<String>> = kept.into_iter().map(one).collect();
+    let strings = strings.ok_or_else(|| Refusal::Invalid(format!("the data of `{name}` must be a list of texts")))?;
+    Ok((strings, given))
 }
 
-fn of_binary(name: &str, mut tensor: &[u8]) -> Result<Vec<String>, Refusal> {
-    let mut strings = Vec::new();
+/// The first `limit` texts, and how many there are: an empty one takes four bytes here and many more as a text.
+fn of_binary(name: &str, mut tensor: &[u8], limit: usize) -> Result<(Vec<String>, usize), Refusal> {
+    let (mut strings, mut given) = (Vec::new(), 0);
     while let Some((length, rest)) = tensor.split_first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;
         let (text, rest) = rest.split_at_checked(length).ok_or_else(|| broken(name))?;
         let text = std::str::from_utf8(text)
-            .map_err(|_| Refusal::Invalid(format!("element {} of `{name}` is not UTF-8", strings.len())))?;
-        strings.push(text.to_owned());
+            .map_err(|_| Refusal::Invalid(format!("element {given} of `{name}` is not UTF-8")))?;
+        if given < limit {
+            strings.push(text.to_owned());
+        }
+        given += 1;
         tensor = rest;
     }
-    if tensor.is_empty() { Ok(strings) } else { Err(broken(name)) }
+    if tensor.is_empty() { Ok((strings, given)) } else { Err(broken(name)) }
 }
 
 fn broken(name: &str) -> Refusal {
@@ -142,12 +175,12 @@ fn broken(name: &str) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn read(inputs: Value, binary: &[u8]) -> Result<Vec<Text>, String> {
-        texts(serde_json::from_value(inputs).unwrap(), binary).map_err(|refusal| refusal.message())
+        texts(few(inputs).unwrap(), binary, 3).map_err(|refusal| refusal.message())
     }
 
     fn tensor(data: &Value) -> Value {
@@ -168,6 +201,9 @@ mod tests {
         assert_eq!(texts, [Text { subject: Some("s".into()), body: "t".into() }]);
         assert!(read(json!([part("subject", "s")]), b"").unwrap_err().contains("`text` is missing"));
         assert!(read(json!([part("text", "s"), part("text", "t")]), b"").unwrap_err().contains("twice"));
+        let many = [part("text", "t"), part("subject", "s"), part("text", "u"), json!("no tensor")];
+        assert_eq!(few(json!(many)).unwrap().len(), KEPT);
+        assert!(read(json!(many), b"").unwrap_err().contains("twice"));
     }
 
     #[test]
@@ -176,6 +212,7 @@ mod tests {
         let bytes = b"\x02\0\0\0ab\0\0\0\0";
         assert_eq!(read(inputs(2, 10), bytes).unwrap(), [Text::alone("ab".into()), Text::default()]);
         for (shape, size, bytes, reason) in [
+            (4, 16, &[0; 16][..], "4 inputs in one request, at most 3"),
             (2, 11, &bytes[..], "shorter than 11 bytes"),
             (1, 6, &bytes[..], "belong to no input"),
             (2, 9, &bytes[..9], "breaks off"),
