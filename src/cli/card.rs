@@ -196,6 +196,7 @@ mod tests {
             ece: 0.01,
             queues: Vec::new(),
             truncated: 0,
+            threshold: None,
         };
         let said = |closeness| {
             let (data, router) = (Path::new("held/out.csv"), Path::new("models/mine"));
