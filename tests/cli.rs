@@ -237,6 +237,17 @@ fn eval_writes_a_report_of_the_figures_that_it_prints() {
     let page = std::fs::read_to_string(report.join("report.html")).unwrap();
     assert!(page.contains("&lt;b&gt;cake&lt;/b&gt;") && !page.contains("<b>cake"), "{page}");
 
+    // What is measured is what is served: the threshold of the settings counts, here one that lets nothing go.
+    assert!(!printed.contains("\n0 of 3 routed without a person"), "{printed}");
+    let settings = folder.path().join("settings.toml");
+    std::fs::write(&settings, "[routing.policy]\nthreshold = 1\n").unwrap();
+    let strict = ["eval", data.to_str().unwrap(), "--config", settings.to_str().unwrap()];
+    let printed = stdout(&postroom(&strict, ""));
+    assert!(printed.contains("\n0 of 3 routed without a person at the threshold 1 of the settings"), "{printed}");
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&postroom(&[&strict[..], &["--json"]].concat(), ""))).unwrap();
+    assert_eq!((json["routed_alone"].as_u64(), json["threshold"].as_f64()), (Some(0), Some(1.0)), "{json}");
+
     // Mail for nobody, with labels that are no queues; and a budget tried on halves.
     let nobody = folder.path().join("nobody.jsonl");
     let lines = ["What is the capital of Peru?", "Who won the match last night?"];

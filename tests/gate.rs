@@ -59,7 +59,7 @@ fn evaluated(path: &Path) -> Vec<(String, f64)> {
     std::fs::write(&data, serde_json::json!({"id": "a", "body": TEXT, "queue": "order-changes"}).to_string()).unwrap();
     let router = load_router(path, DType::F32, &Device::Cpu).unwrap();
     let examples = read(&data, &ReadOptions::default()).unwrap().examples;
-    let mails = evaluate(&router, &examples, &CleanOptions::default(), &mut |_, _| ()).unwrap().mails;
+    let mails = evaluate(&router, &examples, &CleanOptions::default(), None, &mut |_, _| ()).unwrap().mails;
     let probabilities = softmax(&mails[0].logits, router.info.calibration.temperature);
     router.info.queues.iter().map(|queue| queue.id.clone()).zip(probabilities).collect()
 }

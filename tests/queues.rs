@@ -50,7 +50,7 @@ fn load(path: &Path) -> Router {
 }
 
 fn judged(router: &Router, mails: &[Example]) -> Evaluated {
-    evaluate(router, mails, &CleanOptions::default(), &mut |_, _| ()).unwrap()
+    evaluate(router, mails, &CleanOptions::default(), None, &mut |_, _| ()).unwrap()
 }
 
 fn likeliest(logits: &[f32]) -> usize {
@@ -223,7 +223,7 @@ fn probabilities_of_merged_queues_add_up_and_old_labels_count() {
     let merged_queue = after.info.queues.index_of("late-deliveries").unwrap();
     assert_eq!(is.mails.iter().filter(|mail| mail.target == merged_queue).count(), 4);
     let unknown = Example { text: "a".into(), queue: "invoices".into(), ..Example::default() };
-    assert!(evaluate(&after, &[unknown], &CleanOptions::default(), &mut |_, _| ()).is_err());
+    assert!(evaluate(&after, &[unknown], &CleanOptions::default(), None, &mut |_, _| ()).is_err());
     // The router that was not named with --out is as it was.
     assert_eq!(load(&path).info.version, before.info.version);
 }

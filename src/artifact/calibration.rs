@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::{energy, lac_set, softmax};
+use crate::metrics::{energy, lac_set, reaches, softmax};
 
 /// How the logits of a router become a decision. Whatever is absent does not apply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ use crate::metrics::{energy, lac_set, softmax};
 pub struct Calibration {
     /// Confidence is `softmax(logits / temperature)`.
     pub temperature: f64,
-    /// Least confidence with which a mail is routed without a person.
+    /// Least confidence with which a mail is routed without a person; 1 is closed: no mail is, however sure.
     pub threshold: f64,
     /// The same for queues with an error budget of their own, by id; it takes the place of `threshold`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -86,9 +86,8 @@ impl Calibration {
         };
         let best = likeliest(&mut (0..probabilities.len())).unwrap_or(0);
         let confidence = probabilities.get(best).copied().unwrap_or(0.0);
-        let own = || id_of(best).and_then(|id| self.queue_thresholds.get(id)).copied();
-        // A confidence that is no number reaches no threshold.
-        let sure = confidence >= threshold.or_else(own).unwrap_or(self.threshold);
+        // A confidence that is no number reaches no threshold, and none reaches a threshold of 1.
+        let sure = reaches(confidence, threshold.unwrap_or_else(|| self.threshold_of(id_of(best))));
         let in_scope = self.out_of_scope.is_none_or(|least| energy(logits, self.temperature) >= least);
         let stops = |&queue: &usize| {
             let guard = id_of(queue).and_then(|id| self.guards.get(id));
@@ -96,6 +95,12 @@ impl Calibration {
         };
         let guarded_by = likeliest(&mut (0..probabilities.len()).filter(stops));
         Judgement { best, confidence, below_threshold: !sure, out_of_scope: !in_scope, guarded_by, probabilities }
+    }
+
+    /// The threshold that applies to mail whose likeliest queue has this id: its own, or the common one.
+    #[must_use]
+    pub fn threshold_of(&self, id: Option<&str>) -> f64 {
+        id.and_then(|id| self.queue_thresholds.get(id)).copied().unwrap_or(self.threshold)
     }
 
     /// The queues that remain possible for a mail that goes to a person, likeliest first: never empty, and `None` where
@@ -159,6 +164,17 @@ mod tests {
         assert!(judge(&calibration, [0.0, 5.0, 0.0]).below_threshold);
         assert!(judge(&calibration, [0.0, 0.0, 5.0]).routed_alone());
         assert!(calibration.judge(&[0.0, 5.0, 0.0], Some(0.5), |queue| IDS.get(queue).copied()).routed_alone());
+    }
+
+    #[test]
+    fn a_threshold_of_one_is_closed_even_to_a_confidence_that_is_rounded_to_one() {
+        let certain = [0.0, 500.0, 0.0];
+        assert_eq!(judge(&plain(), certain).confidence, 1.0);
+        assert!(judge(&plain(), certain).routed_alone());
+        assert!(judge(&Calibration::new(1.0, 1.0), certain).below_threshold);
+        let closed = Calibration { queue_thresholds: [("late".to_owned(), 1.0)].into(), ..plain() };
+        assert!(judge(&closed, certain).below_threshold);
+        assert!(plain().judge(&certain, Some(1.0), |queue| IDS.get(queue).copied()).below_threshold);
     }
 
     #[test]

@@ -143,7 +143,7 @@ pub struct Figures {
     pub accuracy_frozen: f64,
     /// Share of held-out mails routed without a person.
     pub coverage: f64,
-    /// Share of those that went to the right queue.
+    /// Share of those that went to the right queue; 0, and no figure, where `coverage` is 0.
     pub accuracy_when_routed: f64,
     /// Expected calibration error, 15 bins.
     pub ece: f64,

@@ -4,37 +4,69 @@ use std::fmt::{Display, Formatter, Write};
 use std::path::Path;
 
 use super::eval;
-use crate::artifact::{EncoderChange, Manifest};
+use crate::artifact::{EncoderChange, Figures, Manifest};
 use crate::dataset::Closeness;
 use crate::evaluation::Evaluation;
 use crate::metrics::fewest_to_prove;
-use crate::training::Trained;
+use crate::training::{Promise, Trained};
 
 /// The held-out figures in one paragraph.
 pub(super) fn held_out(trained: &Trained, max_error_rate: f64) -> String {
     let figures = &trained.figures;
-    let promise = if trained.budget_guaranteed {
-        "proven at 95% confidence (Clopper-Pearson)".to_owned()
-    } else {
-        let why = why_not_proven(trained.budget_solved_on, max_error_rate);
-        format!("not proven: {why}; it held on the mails that it was chosen on")
+    let promise = match budget(trained, max_error_rate) {
+        Budget::Proven => "proven at 95% confidence (Clopper-Pearson)".to_owned(),
+        Budget::NotProven { why, held: true } => {
+            format!("not proven: {why}; it held on the mails that it was chosen on")
+        }
+        Budget::NotProven { why, held: false } => format!("not proven: {why}"),
+        Budget::OfEachQueue => "for no queue: each has a budget of its own".to_owned(),
     };
+    let right = share_right(figures).map_or_else(String::new, |right| format!(", {right} of it right"));
     let mut out = format!(
         "Held-out mail: {:.1}% right when every mail is routed (encoder alone {:.1}%, word counts alone {:.1}%); with the threshold {:.3} for a budget of {:.1}% wrong \
-         ({promise}) {:.1}% is routed without a person, {:.1}% of it right. Calibration error {:.4} (15 bins).",
+         ({promise}) {:.1}% is routed without a person{right}. Calibration error {:.4} (15 bins).",
         100.0 * figures.accuracy,
         100.0 * figures.accuracy_encoder_alone,
         100.0 * figures.accuracy_words_alone,
         trained.calibration.threshold,
         100.0 * max_error_rate,
         100.0 * figures.coverage,
-        100.0 * figures.accuracy_when_routed,
         figures.ece,
     );
     for promise in &trained.promises {
         let _ = write!(out, "\n{promise}");
     }
     out
+}
+
+/// What held-out mail says of the common error budget.
+#[derive(Debug)]
+enum Budget {
+    Proven,
+    /// `held`: there is mail that the threshold was chosen on and that it lets go.
+    NotProven {
+        why: &'static str,
+        held: bool,
+    },
+    /// There is no queue that it would speak of.
+    OfEachQueue,
+}
+
+fn budget(trained: &Trained, max_error_rate: f64) -> Budget {
+    if trained.budget_guaranteed {
+        Budget::Proven
+    } else if trained.promises.iter().any(Promise::is_common_budget) {
+        let why = why_not_proven(trained.budget_solved_on, max_error_rate);
+        // A threshold of 1 is closed.
+        Budget::NotProven { why, held: trained.budget_solved_on > 0 && trained.calibration.threshold < 1.0 }
+    } else {
+        Budget::OfEachQueue
+    }
+}
+
+/// How much of what is routed without a person is right, in percent; `None` where nothing is routed.
+fn share_right(figures: &Figures) -> Option<String> {
+    (figures.coverage > 0.0).then(|| format!("{:.1}%", 100.0 * figures.accuracy_when_routed))
 }
 
 /// What stands in the way of a proof of the common error budget on so many held-out mails.
@@ -149,7 +181,7 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, max_error_rate: f64, 
          | | |\n|---|---|\n| right when every mail is routed | {:.1}% |\n\
          | the same, encoder alone | {:.1}% |\n| the same, word counts alone (baseline) | {:.1}% |\n\
          | the same, frozen encoder and word counts | {:.1}% |\n| threshold | {:.4} |\n\
-         | routed without a person | {:.1}% |\n| of these right | {:.1}% |\n| calibration error (15 bins) | {:.4} |\n\
+         | routed without a person | {:.1}% |\n| of these right | {} |\n| calibration error (15 bins) | {:.4} |\n\
          | error budget proven | {} |",
         100.0 * figures.accuracy,
         100.0 * figures.accuracy_encoder_alone,
@@ -157,12 +189,12 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, max_error_rate: f64, 
         100.0 * figures.accuracy_frozen,
         trained.calibration.threshold,
         100.0 * figures.coverage,
-        100.0 * figures.accuracy_when_routed,
+        share_right(figures).unwrap_or_else(|| "none is routed".to_owned()),
         figures.ece,
-        if trained.budget_guaranteed {
-            "yes, at 95% confidence".to_owned()
-        } else {
-            format!("no: {}", why_not_proven(trained.budget_solved_on, max_error_rate))
+        match budget(trained, max_error_rate) {
+            Budget::Proven => "yes, at 95% confidence".to_owned(),
+            Budget::NotProven { why, .. } => format!("no: {why}"),
+            Budget::OfEachQueue => "none: each queue has its own, below".to_owned(),
         },
     );
     let _ = writeln!(out, "\n## What it promises\n\nOf new mail like the held-out mail.\n");
@@ -178,12 +210,42 @@ pub(super) fn card(manifest: &Manifest, trained: &Trained, max_error_rate: f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::{Calibration, HeadTensors};
 
     #[test]
     fn a_budget_is_not_proven_for_want_of_mails_only_where_they_are_too_few() {
         assert_eq!(why_not_proven(98, 0.03), "too few mails");
         assert!(why_not_proven(99, 0.03).contains("check their labels"));
         assert!(why_not_proven(5000, 0.0).contains("no number of mails"));
+    }
+
+    fn trained(threshold: f64, coverage: f64, promises: Vec<Promise>) -> Trained {
+        Trained {
+            queues: Vec::new(),
+            head: HeadTensors { d_model: 1, query: Vec::new(), weight: Vec::new(), bias: Vec::new() },
+            change: None,
+            lexical: None,
+            calibration: Calibration::new(1.0, threshold),
+            losses_by_epoch: Vec::new(),
+            budget_guaranteed: false,
+            budget_solved_on: 40,
+            promises,
+            figures: Figures { coverage, ..Figures::default() },
+            held_out: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_routed_no_figure_of_it_is_made_up() {
+        let common = Promise { about: "error budget".to_owned(), proven: false, words: String::new() };
+        let said = held_out(&trained(1.0, 0.0, vec![common.clone()]), 0.03);
+        assert!(said.contains("0.0% is routed without a person. Calibration"), "{said}");
+        assert!(!said.contains("it held") && said.contains("(not proven: too few mails)"), "{said}");
+        let said = held_out(&trained(0.9, 0.5, vec![common]), 0.03);
+        assert!(said.contains("; it held on the mails") && said.contains("50.0% is routed"), "{said}");
+        // No queue is left that the common budget speaks of.
+        let said = held_out(&trained(0.9, 0.5, Vec::new()), 0.03);
+        assert!(said.contains("each has a budget of its own") && !said.contains("not proven"), "{said}");
     }
 
     #[test]
@@ -196,6 +258,7 @@ mod tests {
             ece: 0.01,
             queues: Vec::new(),
             truncated: 0,
+            threshold: None,
         };
         let said = |closeness| {
             let (data, router) = (Path::new("held/out.csv"), Path::new("models/mine"));

@@ -11,10 +11,10 @@ use super::data::{DataArgs, tell};
 use super::output::{print, print_line};
 use crate::artifact::{Router, RouterInfo};
 use crate::dataset::{self, name_conflicts};
-use crate::email::CleanOptions;
 use crate::evaluation::report::{Origin, Report, ReportInput, write_report};
 use crate::evaluation::{Evaluation, JudgedMail, Nobody, evaluate, place_decisive};
 use crate::queues::Queue;
+use crate::routing::RoutingConfig;
 use crate::training::{BudgetTrials, budget_trials};
 
 /// Arguments of `postroom eval`.
@@ -68,17 +68,17 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<()> {
     tell(&data.notes);
     let router = load(&config.model)?;
     let mut progress = Progress::new("judging");
-    let evaluated =
-        evaluate(&router, &data.examples, &config.routing.email, &mut |done, all| progress.tell(done, all))?;
-    let nobody =
-        args.nobody.as_deref().map(|path| nobody(args, path, &router, &evaluated.mails, &config.routing.email));
+    // What is measured is what is served with these settings.
+    let (email, threshold) = (&config.routing.email, config.routing.policy.threshold);
+    let evaluated = evaluate(&router, &data.examples, email, threshold, &mut |done, all| progress.tell(done, all))?;
+    let nobody = args.nobody.as_deref().map(|path| nobody(args, path, &router, &evaluated.mails, &config.routing));
     let queue_ids: Vec<String> = router.info.queues.iter().map(|queue| queue.id.clone()).collect();
     let trials = args.budget_trials.map(|trials| budget_trials(&evaluated.mails, &queue_ids, args.budget, trials, 0));
     let printed = Printed { evaluation: evaluated.summary, nobody: nobody.transpose()?, budget_trials: trials };
     if let Some(folder) = &args.report {
         let mut mails = evaluated.mails;
         place_decisive(&data.examples, &mut mails);
-        report(folder, &router.info, &args.data.path, &mails)?;
+        report(folder, &router.info, threshold, &args.data.path, &mails)?;
     }
     if args.json {
         print_line(serde_json::to_string_pretty(&printed)?)
@@ -93,14 +93,16 @@ fn nobody(
     path: &Path,
     router: &Router,
     known: &[JudgedMail],
-    email: &CleanOptions,
+    config: &RoutingConfig,
 ) -> anyhow::Result<Nobody> {
     // The label is only there because mail that is judged has one; it is not looked at.
     let any = router.info.queues.get(0).map_or("", |queue| &queue.id);
     let data = dataset::read(path, &args.data.columns.options(Some(any)))?;
     let mut progress = Progress::new("judging mail for nobody");
-    let nobodys = evaluate(router, &data.examples, email, &mut |done, all| progress.tell(done, all))?;
-    Ok(Nobody::of(&router.info, known, &nobodys.mails))
+    let threshold = config.policy.threshold;
+    let nobodys =
+        evaluate(router, &data.examples, &config.email, threshold, &mut |done, all| progress.tell(done, all))?;
+    Ok(Nobody::of(&router.info, known, &nobodys.mails, threshold))
 }
 
 fn more(printed: &Printed) -> String {
@@ -125,7 +127,13 @@ fn more(printed: &Printed) -> String {
     out
 }
 
-fn report(folder: &Path, info: &RouterInfo, data: &Path, mails: &[JudgedMail]) -> anyhow::Result<()> {
+fn report(
+    folder: &Path,
+    info: &RouterInfo,
+    threshold: Option<f64>,
+    data: &Path,
+    mails: &[JudgedMail],
+) -> anyhow::Result<()> {
     let queues: Vec<Queue> = info.queues.iter().cloned().collect();
     let report = Report::new(&ReportInput {
         router: &format!("{} {}", info.name, info.version),
@@ -133,6 +141,7 @@ fn report(folder: &Path, info: &RouterInfo, data: &Path, mails: &[JudgedMail]) -
         origin: Origin::Labelled,
         queues: &queues,
         calibration: &info.calibration,
+        threshold,
         mails,
     });
     Ok(write_report(folder, &report)?)
@@ -141,9 +150,10 @@ fn report(folder: &Path, info: &RouterInfo, data: &Path, mails: &[JudgedMail]) -
 /// The figures for people.
 pub(super) fn table(evaluation: &Evaluation) -> String {
     let mut out = String::new();
-    let Evaluation { mails, misrouted, routed_alone, routed_alone_wrong, ece, .. } = evaluation;
+    let Evaluation { mails, misrouted, routed_alone, routed_alone_wrong, ece, threshold, .. } = evaluation;
+    let at = threshold.map_or_else(String::new, |threshold| format!(" at the threshold {threshold} of the settings"));
     let _ = writeln!(out, "{} of {mails} misrouted when every mail is routed", misrouted.len());
-    let _ = writeln!(out, "{routed_alone} of {mails} routed without a person, {routed_alone_wrong} of them wrong");
+    let _ = writeln!(out, "{routed_alone} of {mails} routed without a person{at}, {routed_alone_wrong} of them wrong");
     let _ = writeln!(out, "expected calibration error {ece:.4} (15 bins)\n");
     let width = evaluation.queues.iter().map(|queue| queue.queue.len()).max().unwrap_or(0);
     let _ = writeln!(out, "{:<width$}  mails  right  false alarms", "queue");

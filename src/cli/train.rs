@@ -168,7 +168,8 @@ pub(super) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         saved.with_context(|| format!("the new router is not written; {} is as it was", args.out.display()))?;
     if let (Some(path), Some((mails, closeness))) = (&args.test, test) {
         let mut progress = Progress::new("judging");
-        let evaluation = evaluate(&router, &mails, &config.email, &mut |done, all| progress.tell(done, all))?.summary;
+        let evaluation =
+            evaluate(&router, &mails, &config.email, None, &mut |done, all| progress.tell(done, all))?.summary;
         said.print(super::eval::table(&evaluation));
         let test = card::Test { data: path, router: &args.out, closeness, evaluation: &evaluation };
         write_card(&args.out, &card_of(Some(test)))?;
@@ -231,7 +232,7 @@ fn held_out_report(
     mails: &[JudgedMail],
 ) -> Report {
     let data = &name_of(&args.data.path);
-    Report::new(&ReportInput { router, data, origin: Origin::HeldOut, queues, calibration, mails })
+    Report::new(&ReportInput { router, data, origin: Origin::HeldOut, queues, calibration, threshold: None, mails })
 }
 
 fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {

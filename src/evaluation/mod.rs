@@ -49,7 +49,9 @@ pub struct Evaluated {
     pub summary: Evaluation,
 }
 
-/// Routes every mail and compares with its label. `progress` is told mails done and mails in all.
+/// Routes every mail and compares with its label. `threshold` is that of the settings (`routing.policy.threshold`), which
+/// takes the place of all thresholds of the router; `None` leaves them in force. `progress` is told mails done and mails in
+/// all.
 ///
 /// # Errors
 /// [`EvaluationError`].
@@ -57,6 +59,7 @@ pub fn evaluate(
     router: &Router,
     examples: &[Example],
     email: &CleanOptions,
+    threshold: Option<f64>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Evaluated, EvaluationError> {
     let info = &router.info;
@@ -87,7 +90,7 @@ pub fn evaluate(
         }
         progress(done, windowed.len());
     }
-    let summary = Evaluation::of(info, &mails);
+    let summary = Evaluation::of(info, &mails, threshold);
     Ok(Evaluated { mails, summary })
 }
 

@@ -20,11 +20,12 @@ pub struct Nobody {
 }
 
 impl Nobody {
-    /// Counts what a router said of mail for nobody, beside what it said of its own (`known`).
+    /// Counts what a router said of mail for nobody, beside what it said of its own (`known`). `threshold` is that of the
+    /// settings, in place of all of the router's.
     #[must_use]
-    pub fn of(info: &RouterInfo, known: &[JudgedMail], nobodys: &[JudgedMail]) -> Self {
-        let id_of = |index: usize| info.queues.get(index).map(|queue| queue.id.as_str());
-        let answers: Vec<_> = nobodys.iter().map(|mail| info.calibration.judge(&mail.logits, None, id_of)).collect();
+    pub fn of(info: &RouterInfo, known: &[JudgedMail], nobodys: &[JudgedMail], threshold: Option<f64>) -> Self {
+        let queue = |index: usize| info.queues.get(index);
+        let answers: Vec<_> = nobodys.iter().map(|mail| mail.judge(&info.calibration, threshold, queue)).collect();
         let all = || known.iter().map(|mail| (mail, true)).chain(nobodys.iter().map(|mail| (mail, false)));
         let energies: Vec<f64> = all().map(|(mail, _)| energy(&mail.logits, info.calibration.temperature)).collect();
         Self {

@@ -49,16 +49,19 @@ pub struct Evaluation {
     pub queues: Vec<QueueFigures>,
     /// Mails longer than the token ceiling.
     pub truncated: usize,
+    /// The threshold of the settings that `routed_alone` was counted at; `None`: the router's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
 }
 
 impl Evaluation {
-    /// Counts what a router said of judged mail.
+    /// Counts what a router said of judged mail. `threshold` is that of the settings, in place of all of the router's.
     #[must_use]
-    pub fn of(info: &RouterInfo, mails: &[JudgedMail]) -> Self {
+    pub fn of(info: &RouterInfo, mails: &[JudgedMail], threshold: Option<f64>) -> Self {
         let id = |index: usize| info.queues.get(index).map_or_else(String::new, |queue| queue.id.clone());
-        let id_of = |index: usize| info.queues.get(index).map(|queue| queue.id.as_str());
+        let queue = |index: usize| info.queues.get(index);
         let answers: Vec<(&JudgedMail, Judgement)> =
-            mails.iter().map(|mail| (mail, info.calibration.judge(&mail.logits, None, id_of))).collect();
+            mails.iter().map(|mail| (mail, mail.judge(&info.calibration, threshold, queue))).collect();
         let right = |(mail, answer): &(&JudgedMail, Judgement)| mail.target == answer.best;
         let alone = || answers.iter().filter(|(_, answer)| answer.routed_alone());
         let mut misrouted: Vec<Misroute> = answers
@@ -90,6 +93,7 @@ impl Evaluation {
             ece: expected_calibration_error(&confidences, &correct, 15),
             queues,
             truncated: mails.iter().filter(|mail| mail.tokens > info.windows.max_tokens).count(),
+            threshold,
         }
     }
 }

@@ -15,6 +15,16 @@ pub struct BudgetThreshold {
     pub errors: usize,
 }
 
+/// Whether a confidence lets a mail go at a threshold. None reaches a threshold of 1 or more, which means that nothing goes:
+/// a probability that is rounded to 1 is no certainty.
+#[must_use]
+pub fn reaches(confidence: f64, threshold: f64) -> bool {
+    threshold < 1.0 && confidence >= threshold
+}
+
+/// The highest threshold that can be reached: the largest number below 1.
+const HIGHEST: f64 = 1.0 - f64::EPSILON / 2.0;
+
 /// The probability that the promise is wrong.
 const DELTA: f64 = 0.05;
 
@@ -57,7 +67,8 @@ fn sequences(max_error_rate: f64, mails: usize) -> Vec<Sequence> {
     }
 }
 
-/// The lowest threshold whose error rate is within the budget, judged on held-out mail.
+/// The lowest threshold whose error rate is within the budget, judged on held-out mail; 1, which no confidence
+/// [`reaches`], where no mail may go.
 ///
 /// Goes from the surest mail down and keeps the last threshold for which it and every stricter one (with enough mail to
 /// judge) has a Clopper-Pearson bound within the budget: a fixed sequence of tests, so testing many costs nothing. With many
@@ -79,7 +90,9 @@ pub fn solve_threshold(confidences: &[f64], correct: &[bool], max_error_rate: f6
         if tied {
             continue;
         }
-        let here = BudgetThreshold { threshold: confidences[mail], guaranteed: false, routed, errors };
+        // A threshold of 1 would let none of the mail go that is counted here.
+        let threshold = if confidences[mail] > HIGHEST { HIGHEST } else { confidences[mail] };
+        let here = BudgetThreshold { threshold, guaranteed: false, routed, errors };
         if errors as f64 <= max_error_rate * routed as f64 {
             observed = here;
         }
@@ -167,6 +180,15 @@ mod tests {
     fn too_few_mails_promise_nothing() {
         let solved = solve_threshold(&[0.9, 0.8, 0.7], &[true, true, false], 0.05);
         assert!(!solved.guaranteed && solved.routed == 2, "{solved:?}");
+    }
+
+    #[test]
+    fn a_confidence_of_one_is_routed_where_it_was_counted_and_a_threshold_of_one_is_closed() {
+        let solved = solve_threshold(&[1.0; 100], &[true; 100], 0.05);
+        assert!(solved.guaranteed && solved.routed == 100 && reaches(1.0, solved.threshold), "{solved:?}");
+        let closed = solve_threshold(&[1.0; 100], &[false; 100], 0.05);
+        assert!(closed.routed == 0 && !reaches(1.0, closed.threshold), "{closed:?}");
+        assert!(!reaches(f64::NAN, 0.0) && !reaches(0.9, f64::NAN) && reaches(0.9, 0.9));
     }
 
     #[test]

@@ -11,8 +11,11 @@ mod scope;
 mod selective;
 
 pub use binomial::{clopper_pearson_interval, clopper_pearson_lower, clopper_pearson_upper};
-pub use budget::{BudgetThreshold, fewest_to_prove, solve_queue_threshold, solve_threshold};
-pub use calibration::{expected_calibration_error, fit_temperature, negative_log_likelihood, softmax};
+pub use budget::{BudgetThreshold, fewest_to_prove, reaches, solve_queue_threshold, solve_threshold};
+pub use calibration::{
+    calibrated_loss, expected_calibration_error, fit_temperature, likeliest_temperature, negative_log_likelihood,
+    softmax,
+};
 pub use conformal::{
     Penalty, aps_scores, conformal_quantile, conformal_rank, fewest_to_cover, lac_score, lac_set, mondrian_quantiles,
     raps_scores,

@@ -236,9 +236,11 @@ pub struct Decision {
     pub reasons: Vec<Reason>,
     /// The likeliest queues, best first.
     pub candidates: Vec<Candidate>,
-    /// Ids of the queues that remain possible, likeliest first, where a person decides and the router can say: of such
-    /// mail like that of the training, 95% (`conformal_alpha`) belongs to one of them. Queues that are switched off are
-    /// left out; where no other is possible there is no set.
+    /// Ids of the queues that remain possible, likeliest first, where the router's numbers hand the mail to a person
+    /// (`below_threshold`, `out_of_scope`, `safety_queue`) and it can say: of such mail like that of the training, 95%
+    /// (`conformal_alpha`) belongs to one of them. Of mail that only other reasons stop, of mail in an unsupported language
+    /// and under a `routing.policy.threshold` below the router's own nothing is promised, and there is no set. Queues that
+    /// are switched off are left out; where no other is possible there is no set either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate_set: Option<Vec<String>>,
     /// What cleaning found.

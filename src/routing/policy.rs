@@ -6,6 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::decision::{Candidate, Outcome, QueueRef, Reason};
 use crate::artifact::{Judgement, RouterInfo};
 use crate::email::{CleanEmail, MailKind, Note};
+use crate::queues::Queue;
 use crate::tokenizer::EncodedEmail;
 
 /// What to do with bounces and automatic replies. They are never dropped.
@@ -23,8 +24,8 @@ pub enum AutomaticMail {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyConfig {
-    /// Least confidence for routing without a person, 0 to 1, whatever the queue. `None`: the router's own, solved when it
-    /// was trained.
+    /// Least confidence for routing without a person, 0 to 1, whatever the queue; 1: nothing is routed. `None`: the
+    /// router's own, solved when it was trained. Where it is below one of these, answers have no set of possible queues.
     pub threshold: Option<f64>,
     /// A mail of fewer words (subject and body) goes to a person. Words are those of Unicode (UAX #29), since not every
     /// script puts blanks between them.
@@ -84,9 +85,12 @@ pub(super) fn decide(
     // empty one would say that no queue is possible.
     let possible =
         |set: Vec<usize>| -> Vec<usize> { set.into_iter().filter(|&index| enabled_queue(index).is_some()).collect() };
-    let set = judgement.as_ref().and_then(|judgement| router.calibration.candidate_set(judgement));
-    let set = set.map(possible).filter(|set| !set.is_empty());
     let mut reasons = reasons_of_mail(router, config, email, encoded);
+    let set = judgement
+        .as_ref()
+        .filter(|judgement| set_is_promised(router, config, judgement, &reasons))
+        .and_then(|judgement| router.calibration.candidate_set(judgement));
+    let set = set.map(possible).filter(|set| !set.is_empty());
     if let Some(judgement) = &judgement {
         reasons.extend(reasons_of_numbers(judgement, set.as_deref()));
         if router.queues.get(judgement.best).is_some_and(|queue| !queue.enabled) {
@@ -120,6 +124,21 @@ pub(super) fn decide(
         .map(|set| set.into_iter().filter_map(enabled_queue).map(|queue| queue.id.clone()).collect());
     let confidence = judgement.as_ref().map(|judgement| rounded(judgement.confidence));
     Verdict { outcome, queue, confidence, reasons, candidates, candidate_set }
+}
+
+/// Whether what training solved the set on is mail like this one: mail that the numbers hand over, in a language that the
+/// router knows, with no more of it let go than the router's own thresholds would. Of other mail nothing is promised.
+fn set_is_promised(
+    router: &RouterInfo,
+    config: &PolicyConfig,
+    judgement: &Judgement,
+    reasons_of_mail: &[Reason],
+) -> bool {
+    let own = |queue: &Queue| router.calibration.threshold_of(Some(&queue.id));
+    // Mail is only routed to these.
+    let mut open = router.queues.iter().filter(|queue| queue.enabled && !queue.suggest_only);
+    let laxer = config.threshold.is_some_and(|threshold| open.any(|queue| threshold < own(queue)));
+    !judgement.routed_alone() && !laxer && !reasons_of_mail.contains(&Reason::UnsupportedLanguage)
 }
 
 /// Queues by falling confidence; ties keep the router's order.

@@ -6,7 +6,7 @@ use super::design::Row;
 use super::folds::Folds;
 use super::logistic::{Logistic, LogisticConfig, Problem};
 use crate::lexical::Gate;
-use crate::metrics::{fit_temperature, negative_log_likelihood, softmax};
+use crate::metrics::{calibrated_loss, fit_temperature, likeliest_temperature, negative_log_likelihood, softmax};
 
 /// What models of one leg said of mail that they had not seen.
 pub(super) struct HeldOut {
@@ -41,15 +41,12 @@ fn out_of_fold<R: Row>(problem: &Problem<'_, R>, folds: &Folds, config: &Logisti
     folds.judged().map(|(mail, fold)| models[fold].logits(&features[mail])).collect()
 }
 
-fn calibrated_loss(logits: &[Vec<f32>], targets: &[usize]) -> f64 {
-    negative_log_likelihood(logits, targets, fit_temperature(logits, targets))
-}
-
 /// The encoder's logits and `weight` times those of the words, behind a gate.
 pub(super) struct Sum {
     pub weight: f64,
     pub gate: Gate,
     pub logits: Vec<Vec<f32>>,
+    /// The likeliest, at which sums are compared; what is served is [`fit_temperature`] of the chosen one.
     pub temperature: f64,
 }
 
@@ -89,8 +86,9 @@ const WEIGHTS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0];
 const POWERS: [f32; 4] = [1.0, 0.5, 0.25, 0.0];
 
 /// The sum of both legs with the best likelihood, calibrated, on held-out mail - or one behind a narrower gate that is not surely
-/// worse: its mean loss is within a standard error of the best one's (Breiman's rule for the simplest model). An inbox holds few
-/// mails that turn on the order of words, so their likelihood alone hardly speaks for a gate, and such mails need it.
+/// worse: its mean loss is within a standard error of the best one's (Breiman's rule for the simplest model), and it is right no less
+/// often than that one and than the words alone, below which a router is refused. An inbox holds few mails that turn on the order of
+/// words, so their likelihood alone hardly speaks for a gate, and such mails need it.
 pub(super) fn best_sum(encoder: &[Vec<f32>], words: &[Vec<f32>], targets: &[usize]) -> Sum {
     let of_encoder = fit_temperature(encoder, targets) as f32;
     let logits = encoder.first().map_or(0, Vec::len);
@@ -98,7 +96,7 @@ pub(super) fn best_sum(encoder: &[Vec<f32>], words: &[Vec<f32>], targets: &[usiz
         let gate = Gate { power, temperature: of_encoder, logits };
         let join = |(encoder, words): (&Vec<f32>, &Vec<f32>)| gate.join(encoder, &scaled(words, weight));
         let logits: Vec<Vec<f32>> = encoder.iter().zip(words).map(join).collect();
-        let temperature = fit_temperature(&logits, targets);
+        let temperature = likeliest_temperature(&logits, targets);
         Sum { weight, gate, logits, temperature }
     };
     let best_of_power = |power: f32| {
@@ -110,8 +108,21 @@ pub(super) fn best_sum(encoder: &[Vec<f32>], words: &[Vec<f32>], targets: &[usiz
     // Of equals the last: no gate.
     let best =
         (0..POWERS.len()).rev().min_by(|&a, &b| mean(&losses[a]).total_cmp(&mean(&losses[b]))).unwrap_or_default();
-    let chosen = losses.iter().position(|of_sum| !surely_worse(of_sum, &losses[best])).unwrap_or(best);
+    let right: Vec<usize> = by_power.iter().map(|sum| count_right(&sum.logits, targets)).collect();
+    let chosen = narrowest(&losses, &right, best, count_right(words, targets));
     by_power.into_iter().nth(chosen).expect("one of them was chosen")
+}
+
+/// The first of the sums that is not surely worse than the best and right no less often than that one and than the words alone; the
+/// best where there is none.
+fn narrowest(losses: &[Vec<f64>], right: &[usize], best: usize, right_by_words: usize) -> usize {
+    let least = right[best].max(right_by_words);
+    let holds = |&sum: &usize| right[sum] >= least && !surely_worse(&losses[sum], &losses[best]);
+    (0..losses.len()).find(holds).unwrap_or(best)
+}
+
+fn count_right(logits: &[Vec<f32>], targets: &[usize]) -> usize {
+    judged(logits, targets, 1.0).1.into_iter().filter(|&correct| correct).count()
 }
 
 /// Whether the mean of `losses` is more than a standard error above that of `best`, mail by mail.
@@ -186,6 +197,36 @@ mod tests {
         assert_eq!(judged(&sum.logits, &targets, sum.temperature).1.iter().filter(|&&correct| correct).count(), 60);
         assert!(surely_worse(&[1.0, 1.1, 0.9], &[0.5, 0.5, 0.6]) && !surely_worse(&[1.0, 0.1], &[0.5, 0.5]));
         assert!(!surely_worse(&[0.5], &[0.5]));
+    }
+
+    #[test]
+    fn a_narrower_gate_that_is_less_often_right_is_not_taken() {
+        // Of the encoder's two sure mistakes the words know one: behind the narrowest gate they cannot mend it, and its likelihood
+        // is within a standard error all the same.
+        let both = |target: usize, encoder: f32, words: f32| {
+            let of =
+                |size: f32| if (target == 0) == (size > 0.0) { vec![size.abs(), 0.0] } else { vec![0.0, size.abs()] };
+            (of(encoder), of(words), target)
+        };
+        let mut mails: Vec<(Vec<f32>, Vec<f32>, usize)> = (0..20).map(|mail| both(mail % 2, 3.0, 1.0)).collect();
+        mails.extend((0..4).map(|mail| both(mail % 2, -0.3, 2.0)));
+        mails.extend([both(0, -2.0, 3.0), both(0, 3.0, -1.5), both(1, 3.0, -1.5), both(1, -2.0, -1.0)]);
+        let encoder: Vec<Vec<f32>> = mails.iter().map(|mail| mail.0.clone()).collect();
+        let words: Vec<Vec<f32>> = mails.iter().map(|mail| mail.1.clone()).collect();
+        let targets: Vec<usize> = mails.iter().map(|mail| mail.2).collect();
+        let sum = best_sum(&encoder, &words, &targets);
+        // At power 1 it is right for 26.
+        assert_eq!((sum.gate.power, count_right(&sum.logits, &targets)), (0.5, 27));
+    }
+
+    #[test]
+    fn a_gate_below_the_words_alone_is_passed_over_for_one_that_is_not() {
+        let losses = vec![vec![0.5, 0.1]; 4];
+        assert_eq!(narrowest(&losses, &[90, 90, 91, 91], 3, 80), 2);
+        assert_eq!(narrowest(&losses, &[90, 91, 91, 91], 0, 91), 1);
+        assert_eq!(narrowest(&losses, &[91, 91, 91, 91], 3, 91), 0);
+        // Where none is as often right as the words, the likeliest: the training will be refused.
+        assert_eq!(narrowest(&losses, &[89, 89, 89, 89], 2, 91), 2);
     }
 
     #[test]

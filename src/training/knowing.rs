@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use super::promise::{self, Promise};
 use crate::artifact::{Calibration, Judgement};
 use crate::metrics::{
-    BudgetThreshold, conformal_quantile, energy, lac_score, solve_queue_threshold, solve_recall_guard, solve_threshold,
+    BudgetThreshold, conformal_quantile, energy, lac_score, reaches, solve_queue_threshold, solve_recall_guard,
+    solve_threshold,
 };
 
 /// What a router must know of its limits.
@@ -83,21 +84,23 @@ impl KnowingConfig {
 pub struct Solved {
     /// The numbers that go into the router.
     pub calibration: Calibration,
-    /// What is proven on the held-out mail and what is not, the common error budget first.
+    /// What is proven on the held-out mail and what is not, the common error budget first, where there is one.
     pub promises: Vec<Promise>,
     /// Held-out mails that would be routed without a person.
     pub routed: usize,
     /// Wrong ones among them.
     pub errors: usize,
-    /// Held-out mails that the common threshold was solved on.
+    /// Held-out mails that the common error budget was judged on: those that scope and guards let through and that were
+    /// predicted as queues without a budget of their own.
     pub solved_on: usize,
 }
 
 impl Solved {
-    /// Whether the common error budget is proven.
+    /// Whether the common error budget is proven. It is not where every queue has a budget of its own: nothing is promised
+    /// of it.
     #[must_use]
     pub fn budget_guaranteed(&self) -> bool {
-        self.promises.first().is_some_and(|promise| promise.proven)
+        self.promises.iter().any(|promise| promise.is_common_budget() && promise.proven)
     }
 }
 
@@ -133,16 +136,26 @@ pub fn solve(
     let budgets = held_out.known(&config.queue_max_error_rate);
     let open = Open::of(&held_out, &calibration);
     let common_mails = open.without_budget(&budgets);
-    let common = open.solve_common(&common_mails, config.max_error_rate);
+    // Without such mail the threshold still needs a number: all mail gives it, and proves nothing of these queues.
+    let common = match common_mails.as_slice() {
+        [] => BudgetThreshold { guaranteed: false, ..open.solve_common(&open.all(), config.max_error_rate) },
+        mails => open.solve_common(mails, config.max_error_rate),
+    };
     calibration.threshold = common.threshold;
-    for (queue, rate) in budgets {
+    for &(queue, rate) in &budgets {
         let solved = open.solve_queue(queue, rate);
-        promises.push(promise::of_queue_budget(&queue_ids[queue], rate, &solved));
         // What its mails cannot prove must at least be as strict as what all mails together showed.
         let threshold = if solved.guaranteed { solved.threshold } else { solved.threshold.max(common.threshold) };
+        // The promise counts what the router will let go, which is less where the common threshold is the stricter one.
+        let stored = open.at_threshold(queue, BudgetThreshold { threshold, ..solved });
+        promises.push(promise::of_queue_budget(&queue_ids[queue], rate, &stored));
         calibration.queue_thresholds.insert(queue_ids[queue].clone(), threshold);
     }
-    promises.insert(0, promise::of_budget(config.max_error_rate, &common, !config.queue_max_error_rate.is_empty()));
+    if budgets.is_empty() || !common_mails.is_empty() {
+        promises.insert(0, promise::of_budget(config.max_error_rate, &common, !budgets.is_empty()));
+    } else if budgets.len() < queue_ids.len() {
+        promises.insert(0, promise::of_budget_without_mail(config.max_error_rate));
+    }
 
     let judged = held_out.judge(&calibration);
     if config.conformal_alpha > 0.0 {
@@ -208,11 +221,23 @@ impl Open {
         open
     }
 
-    /// The mail predicted as queues without a budget of their own; all where every queue has one.
+    fn all(&self) -> Vec<usize> {
+        (0..self.predicted.len()).collect()
+    }
+
+    /// The mail predicted as queues without a budget of their own.
     fn without_budget(&self, budgets: &[(usize, f64)]) -> Vec<usize> {
         let common = |mail: &usize| !budgets.iter().any(|(queue, _)| *queue == self.predicted[*mail]);
-        let mails: Vec<usize> = (0..self.predicted.len()).filter(common).collect();
-        if mails.is_empty() { (0..self.predicted.len()).collect() } else { mails }
+        (0..self.predicted.len()).filter(common).collect()
+    }
+
+    /// A threshold with the mail of a queue that reaches it.
+    fn at_threshold(&self, queue: usize, solved: BudgetThreshold) -> BudgetThreshold {
+        let reached =
+            |mail: &usize| self.predicted[*mail] == queue && reaches(self.confidences[*mail], solved.threshold);
+        let mails: Vec<usize> = (0..self.predicted.len()).filter(reached).collect();
+        let errors = mails.iter().filter(|&&mail| !self.correct[mail]).count();
+        BudgetThreshold { routed: mails.len(), errors, ..solved }
     }
 
     fn solve_common(&self, mails: &[usize], max_error_rate: f64) -> BudgetThreshold {

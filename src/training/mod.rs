@@ -36,7 +36,7 @@ use crate::artifact::{Calibration, EncoderChange, Figures, HeadTensors};
 use crate::dataset::Example;
 use crate::evaluation::{JudgedMail, place_decisive};
 use crate::lexical::{Lexical, Negation, SparseRow, Vocabulary};
-use crate::metrics::expected_calibration_error;
+use crate::metrics::{expected_calibration_error, fit_temperature};
 use crate::model::BatchEncoder;
 use crate::queues::Queue;
 use crate::tokenizer::{EmailTokenizer, EncodedEmail};
@@ -61,11 +61,11 @@ pub struct Trained {
     pub calibration: Calibration,
     /// Calibrated loss on held-out mail after each epoch of fine-tuning; empty where there was none.
     pub losses_by_epoch: Vec<f64>,
-    /// Whether the error budget is proven on the held-out mail.
+    /// Whether the common error budget is proven on the held-out mail.
     pub budget_guaranteed: bool,
-    /// Held-out mails that the threshold of that budget was solved on.
+    /// Held-out mails that it was judged on; 0 where none was predicted as a queue without a budget of its own.
     pub budget_solved_on: usize,
-    /// What is proven on the held-out mail and what is not, the common error budget first.
+    /// What is proven on the held-out mail and what is not, the common error budget first, where there is one.
     pub promises: Vec<Promise>,
     /// Measured on held-out mail.
     pub figures: Figures,
@@ -186,7 +186,8 @@ pub fn train(
         targets: &chosen(&targets, judged_mails),
     };
     let Verdict { tuned: keep, accuracy_frozen, accuracy_encoder_alone, sum } = legs.judge(config.method);
-    let Sum { weight, gate, logits, temperature } = sum;
+    let Sum { weight, gate, logits, .. } = sum;
+    let temperature = fit_temperature(&logits, legs.targets);
     let (confidences, correct) = judged(&logits, legs.targets, temperature);
     let (ours, baseline) = (accuracy(&logits, legs.targets), accuracy(legs.words, legs.targets));
     let solved = solve(&logits, legs.targets, temperature, &queue_ids, &config.knowing());

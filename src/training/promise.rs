@@ -15,6 +15,17 @@ pub struct Promise {
     pub words: String,
 }
 
+/// What the promise of the common error budget is about.
+const COMMON_BUDGET: &str = "error budget";
+
+impl Promise {
+    /// Whether this is the promise of the common error budget. There is none where every queue has a budget of its own.
+    #[must_use]
+    pub fn is_common_budget(&self) -> bool {
+        self.about == COMMON_BUDGET
+    }
+}
+
 impl std::fmt::Display for Promise {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let proven = if self.proven { "" } else { "NOT PROVEN, " };
@@ -25,7 +36,17 @@ impl std::fmt::Display for Promise {
 /// Among mail routed alone, at most `rate` wrong.
 pub(super) fn of_budget(rate: f64, solved: &BudgetThreshold, some_have_their_own: bool) -> Promise {
     let whose = if some_have_their_own { " to queues without a budget of their own" } else { "" };
-    budget("error budget".to_owned(), whose, rate, solved)
+    budget(COMMON_BUDGET.to_owned(), whose, rate, solved)
+}
+
+/// The same where no held-out mail was predicted as a queue without a budget of its own: nothing is known of such mail.
+pub(super) fn of_budget_without_mail(rate: f64) -> Promise {
+    let words = format!(
+        "no held-out mail was predicted as a queue without a budget of its own; to promise {}, {}",
+        percent(rate),
+        needed(rate)
+    );
+    Promise { about: COMMON_BUDGET.to_owned(), proven: false, words }
 }
 
 /// The same for mail routed to one queue.
@@ -41,16 +62,21 @@ fn budget(about: String, whose: &str, rate: f64, solved: &BudgetThreshold) -> Pr
             percent(rate)
         )
     } else {
-        let needed = fewest_to_prove(rate).map_or_else(
-            || "no number of mails can show it".to_owned(),
-            |fewest| format!("at least {fewest} sure mails without one error are needed, more with errors"),
-        );
         format!(
-            "{errors} of {routed} held-out mails routed alone{whose} were wrong; to promise {}, {needed}",
-            percent(rate)
+            "{errors} of {routed} held-out mails routed alone{whose} were wrong; to promise {}, {}",
+            percent(rate),
+            needed(rate)
         )
     };
     Promise { about, proven: guaranteed, words }
+}
+
+/// What it takes to prove an error budget.
+fn needed(rate: f64) -> String {
+    fewest_to_prove(rate).map_or_else(
+        || "no number of mails can show it".to_owned(),
+        |fewest| format!("at least {fewest} sure mails without one error are needed, more with errors"),
+    )
 }
 
 /// At least `floor` of the queue's mail reaches the queue or a person.

@@ -2,15 +2,16 @@
 
 use serde::Serialize;
 
-use super::{Answer, Rate};
-use crate::artifact::Calibration;
+use super::{Answer, Rate, ReportInput};
 use crate::metrics::{RiskCoverage, aurc, excess_aurc, risk_coverage};
 
 /// The router's own choice beside all that one threshold could choose.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alone {
-    /// The common threshold.
+    /// The common threshold, or the one of the settings that takes the place of all.
     pub threshold: f64,
+    /// Whether it is that of the settings.
+    pub threshold_of_settings: bool,
     /// Mail routed without a person, of all.
     pub routed: Rate,
     /// Wrong mail among it.
@@ -35,13 +36,14 @@ pub struct Alone {
 const POINTS: usize = 200;
 
 impl Alone {
-    pub(super) fn of(answers: &[Answer<'_>], calibration: &Calibration) -> Self {
+    pub(super) fn of(answers: &[Answer<'_>], input: &ReportInput<'_>) -> Self {
         let routed = answers.iter().filter(|answer| answer.judgement.routed_alone()).count();
         let wrong = answers.iter().filter(|answer| answer.judgement.routed_alone() && !answer.right()).count();
         let confidences: Vec<f64> = answers.iter().map(|answer| answer.judgement.confidence).collect();
         let correct: Vec<bool> = answers.iter().map(Answer::right).collect();
         Self {
-            threshold: calibration.threshold,
+            threshold: input.threshold.unwrap_or(input.calibration.threshold),
+            threshold_of_settings: input.threshold.is_some(),
             routed: Rate::new(routed, answers.len()),
             wrong: Rate::new(wrong, routed),
             to_a_person: answers.len() - routed,

@@ -50,6 +50,8 @@ pub struct ReportInput<'a> {
     pub queues: &'a [Queue],
     /// How logits become decisions.
     pub calibration: &'a Calibration,
+    /// The threshold of the settings, in place of all of the calibration's; `None`: those stand.
+    pub threshold: Option<f64>,
     /// The mail.
     pub mails: &'a [JudgedMail],
 }
@@ -132,12 +134,12 @@ impl Report {
     #[must_use]
     pub fn new(input: &ReportInput<'_>) -> Self {
         let n_queues = input.queues.len();
-        let id_of = |queue: usize| input.queues.get(queue).map(|queue| queue.id.as_str());
+        let queue = |index: usize| input.queues.get(index);
         let answers: Vec<Answer<'_>> = input
             .mails
             .iter()
             .filter(|mail| mail.target < n_queues && mail.logits.len() == n_queues)
-            .map(|mail| Answer { mail, judgement: input.calibration.judge(&mail.logits, None, id_of) })
+            .map(|mail| Answer { mail, judgement: mail.judge(input.calibration, input.threshold, queue) })
             .collect();
         let ids: Vec<&str> = input.queues.iter().map(|queue| queue.id.as_str()).collect();
         let confusion = queues::confusion(&answers, n_queues);
@@ -152,7 +154,7 @@ impl Report {
             accuracy: Rate::new(answers.iter().filter(|answer| answer.right()).count(), answers.len()),
             baseline: baseline(&answers),
             macro_f1: queues::macro_f1(&queues),
-            alone: Alone::of(&answers, input.calibration),
+            alone: Alone::of(&answers, input),
             trust: Trust::of(&answers),
             merges: queues::merges(&ids, &confusion, answers.len()),
             by_length: slices::by_length(&answers),

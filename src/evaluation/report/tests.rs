@@ -31,14 +31,18 @@ fn mails() -> Vec<JudgedMail> {
 }
 
 fn report_of(mails: &[JudgedMail]) -> Report {
+    report_at(mails, &queues(), None)
+}
+
+fn report_at(mails: &[JudgedMail], queues: &[Queue], threshold: Option<f64>) -> Report {
     let calibration = Calibration::new(0.8, 0.9);
-    let queues = queues();
     Report::new(&ReportInput {
         router: "test",
         data: "mail.jsonl",
         origin: Origin::Labelled,
-        queues: &queues,
+        queues,
         calibration: &calibration,
+        threshold,
         mails,
     })
 }
@@ -86,6 +90,28 @@ fn accuracy_confusion_and_calibration_error_can_be_counted_again_from_the_predic
         (report["alone"]["routed"]["hits"].as_u64(), report["alone"]["wrong"]["hits"].as_u64()),
         (Some(alone), Some(alone_wrong))
     );
+}
+
+#[test]
+fn a_threshold_of_the_settings_is_what_is_counted_and_shown() {
+    let mails = mails();
+    let report = report_at(&mails, &queues(), Some(0.975));
+    let sure = report.predictions.iter().filter(|mail| mail.confidence >= 0.975).count();
+    assert!(sure > 0 && report_of(&mails).alone.routed.hits > sure);
+    assert_eq!((report.alone.routed.hits, report.alone.threshold), (sure, 0.975));
+    let page = html::page(&report);
+    assert!(page.contains("the choice of the settings (threshold 0.975)"), "{page}");
+    assert!(html::page(&report_of(&mails)).contains("the router's choice (common threshold 0.900)"));
+}
+
+#[test]
+fn a_queue_that_is_only_suggested_stays_closed_whatever_the_threshold() {
+    let [allergy, late, refunds]: [Queue; 3] = queues().try_into().unwrap();
+    let queues = [allergy, Queue { suggest_only: true, ..late }, refunds];
+    let report = report_at(&mails(), &queues, Some(0.0));
+    let alone =
+        |queue: &str| report.predictions.iter().filter(|mail| mail.predicted == queue && mail.routed_alone).count();
+    assert!(alone("late") == 0 && alone("refunds") > 0);
 }
 
 #[test]

@@ -80,6 +80,28 @@ fn a_router_that_knows_no_set_shows_none() {
 }
 
 #[test]
+fn the_set_is_shown_only_of_mail_like_that_which_it_was_solved_on() {
+    let router = router(Calibration { conformal: Some(0.9), ..plain() });
+    let set = |threshold, text, logits: [f32; 3]| {
+        let config = PolicyConfig { threshold, ..PolicyConfig::default() };
+        let verdict = decide(&router, &config, &mail(text), &encoded(1), Some(&logits));
+        assert_eq!(verdict.outcome, Outcome::NeedsHuman, "{:?}", verdict.reasons);
+        verdict.candidate_set.map_or(0, |set| set.len())
+    };
+    let (sure, unsure) = ([0.0, 5.0, 0.0], [1.0, 1.5, -3.0]);
+    assert_eq!(set(None, TEXT, unsure), 2);
+    // The numbers would have let these go: they are stopped for what the mail is.
+    assert_eq!(set(None, "Refund!", sure), 0);
+    let german = "Wo bleibt meine Bestellung? Sie sollte schon am Freitag kommen, und niemand hat mir geschrieben.";
+    assert_eq!((set(None, german, sure), set(None, german, unsure)), (0, 0));
+    // Short mail that the numbers hand over was among what the set was solved on.
+    assert_eq!(set(None, "Refund!", unsure), 2);
+    // A laxer threshold than the router's own, 0.8, leaves only the hardest of that mail; a stricter one adds surer mail.
+    assert_eq!((set(Some(0.7), TEXT, unsure), set(Some(0.9), TEXT, unsure)), (0, 2));
+    assert_eq!(set(Some(0.999), TEXT, sure), 1);
+}
+
+#[test]
 fn a_mail_like_nothing_known_goes_to_a_person_however_sure() {
     let verdict = decided(Calibration { out_of_scope: Some(4.0), ..plain() }, [-4.0, 3.0, -4.0]);
     assert_eq!((verdict.outcome, verdict.reasons), (Outcome::NeedsHuman, vec![Reason::OutOfScope]));

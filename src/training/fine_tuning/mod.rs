@@ -30,7 +30,7 @@ use super::folds::Folds;
 use super::{Progress, TrainingError};
 use crate::artifact::EncoderChange;
 use crate::email::{CleanOptions, Fields, Posted, clean};
-use crate::metrics::{fit_temperature, negative_log_likelihood};
+use crate::metrics::calibrated_loss;
 use crate::model::EncoderConfig;
 use crate::model::trainable::{Adaptation, LoraConfig};
 use crate::tokenizer::{EmailTokenizer, EncodedEmail, WindowConfig};
@@ -286,8 +286,7 @@ pub(super) fn tune(
         mails.iter().map(|&mail| std::mem::take(&mut rows[mail])).collect::<Vec<_>>()
     };
     let mut by_epoch: Vec<Vec<Vec<f32>>> = (0..config.judgements()).map(after).collect();
-    let loss = |logits: &Vec<Vec<f32>>| negative_log_likelihood(logits, &targets, fit_temperature(logits, &targets));
-    let losses: Vec<f64> = by_epoch.iter().map(loss).collect();
+    let losses: Vec<f64> = by_epoch.iter().map(|logits| calibrated_loss(logits, &targets)).collect();
     let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(0);
     let (change, head) = of_all.taken(config, best);
     Ok(Tuning { mails, logits: by_epoch.swap_remove(best), losses, change, head })

@@ -13,7 +13,7 @@ use super::undecided::without_decisive;
 use super::{FineTuningConfig, Head, Material, TokenPooling, sampler};
 use crate::artifact::EncoderChange;
 use crate::collate::{Pooling, WindowedEmail, batches, pack};
-use crate::metrics::{fit_temperature, negative_log_likelihood};
+use crate::metrics::calibrated_loss;
 use crate::model::trainable::{Dropout, Gradients, Objective};
 use crate::random::SplitMix64;
 use crate::tokenizer::EncodedEmail;
@@ -222,7 +222,7 @@ impl Run<'_> {
         let targets: Vec<usize> = self.judged.iter().map(|&mail| self.material.targets[mail]).collect();
         let (_, correct) = judged(logits, &targets, 1.0);
         let wrong = correct.iter().filter(|&&correct| !correct).count();
-        let loss = negative_log_likelihood(logits, &targets, fit_temperature(logits, &targets));
+        let loss = calibrated_loss(logits, &targets);
         format!("after epoch {epochs}: {wrong} of {} held-out mails wrong, loss {loss:.4}", targets.len())
     }
 

@@ -120,6 +120,66 @@ fn a_budget_that_its_mails_cannot_prove_is_never_laxer_than_the_common_one() {
     assert!(!about(&solved, "error budget of refunds").proven);
 }
 
+/// What the router lets go to a queue, and how much of it is wrong.
+fn gone(solved: &Solved, logits: &[Vec<f32>], targets: &[usize], queue: usize) -> (usize, usize) {
+    let ids = ids();
+    let judged =
+        logits.iter().map(|row| solved.calibration.judge(row, None, |queue| ids.get(queue).map(String::as_str)));
+    let alone: Vec<bool> = judged
+        .zip(targets)
+        .filter(|(judgement, _)| judgement.routed_alone() && judgement.best == queue)
+        .map(|(judgement, target)| judgement.best == *target)
+        .collect();
+    (alone.len(), alone.iter().filter(|&&correct| !correct).count())
+}
+
+#[test]
+fn the_promise_of_a_queue_counts_the_mail_that_its_stored_threshold_lets_go() {
+    // Two mails of `late` hold its budget and cannot prove it; one of them is below the common threshold, which is stored.
+    let (mut logits, mut targets) = (Vec::new(), Vec::new());
+    for mail in 0..100 {
+        let margin = if mail < 80 { 6.0 } else { 2.0 };
+        let queue = if mail % 2 == 0 { 0 } else { 2 };
+        let mut row = vec![0.0; 3];
+        row[queue] = margin;
+        logits.push(row);
+        targets.push(if mail < 80 { queue } else { 1 });
+    }
+    for margin in [7.0, 2.0] {
+        logits.push(vec![0.0, margin, 0.0]);
+        targets.push(1);
+    }
+    let mut config = config();
+    with(&mut config.queue_max_error_rate, "late", 0.1);
+    let solved = solve(&logits, &targets, 1.0, &ids(), &config);
+    assert!(solved.calibration.queue_thresholds["late"] >= solved.calibration.threshold);
+    assert_eq!(gone(&solved, &logits, &targets, 1), (1, 0));
+    let promise = about(&solved, "error budget of late");
+    assert!(!promise.proven && promise.words.starts_with("0 of 1 held-out mails"), "{promise}");
+}
+
+#[test]
+fn nothing_is_proven_of_mail_that_was_not_there() {
+    // No mail is predicted as `refunds`, the only queue without a budget of its own.
+    let (logits, targets) = mails(200, 1000);
+    let (logits, targets): (Vec<Vec<f32>>, Vec<usize>) =
+        logits.into_iter().zip(targets).filter(|(_, target)| *target != 2).unzip();
+    let mut config = config();
+    with(&mut config.queue_max_error_rate, "allergy", 0.05);
+    with(&mut config.queue_max_error_rate, "late", 0.05);
+    let solved = solve(&logits, &targets, 1.0, &ids(), &config);
+    let promise = about(&solved, "error budget");
+    assert!(promise.words.starts_with("no held-out mail was predicted as a queue without a budget"), "{promise}");
+    assert!(promise.words.contains("59 sure mails") && !solved.budget_guaranteed() && solved.solved_on == 0);
+    assert!(solved.promises[0].is_common_budget() && solved.calibration.threshold < 1.0);
+    assert!(about(&solved, "error budget of late").proven);
+
+    // Where every queue has its own there is nothing common to promise.
+    with(&mut config.queue_max_error_rate, "refunds", 0.05);
+    let solved = solve(&logits, &targets, 1.0, &ids(), &config);
+    assert!(!solved.promises.iter().any(Promise::is_common_budget) && !solved.budget_guaranteed(), "{solved:?}");
+}
+
 #[test]
 fn the_set_holds_the_right_queue_of_mail_handed_to_a_person() {
     let (logits, targets) = mails(200, 4);

@@ -56,8 +56,14 @@ pub(super) fn alone(out: &mut Html, report: &Report) {
         .raw(" stopped for a queue whose mail must not be missed (a mail may have several reasons).");
     out.raw("</p>\n<figure>\n");
     charts::error_coverage(out, report);
-    out.raw("<figcaption>What each threshold would do. The dot is the router's choice (common threshold ");
-    out.text(format_args!("{:.3}", alone.threshold)).raw("). Mean error over all thresholds (AURC) ");
+    out.raw("<figcaption>What each threshold would do. The dot is ");
+    if alone.threshold_of_settings {
+        // With all its digits: somebody chose them.
+        out.raw("the choice of the settings (threshold ").text(alone.threshold);
+    } else {
+        out.raw("the router's choice (common threshold ").text(format_args!("{:.3}", alone.threshold));
+    }
+    out.raw("). Mean error over all thresholds (AURC) ");
     out.text(format_args!("{:.4}", alone.aurc)).raw(", of which ").text(format_args!("{:.4}", alone.excess_aurc));
     out.raw(" could be saved by a better order.</figcaption>\n</figure>\n</section>\n");
 }
