@@ -110,7 +110,10 @@ impl TestServer {
         }
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server::serve(listener, handle.clone(), async move {
-            let _ = stopped.await;
+            // A server that is dropped in mid-test must not drain the service that others share.
+            if stopped.await.is_err() {
+                std::future::pending::<()>().await;
+            }
         }));
         Self { address, handle, stop: Some(stop), serving }
     }
