@@ -157,7 +157,8 @@ impl Walker<'_> {
 
     fn start_tag(&mut self, name: String, attributes: &str) {
         // What was never closed ends where the next of its kind starts, and a paragraph where any block does.
-        if self.open.last().is_some_and(|last| role::ends_before(&last.name, &name)) {
+        // A cell of a table inside a cell is no next one.
+        if self.open.last().is_some_and(|last| last.containers == 0 && role::ends_before(&last.name, &name)) {
             self.close_last();
         }
         if let Some(last) = self.open.iter_mut().rev().find(|open| open.name == name) {
@@ -363,6 +364,13 @@ mod tests {
             "<ul><li style='display:none'>preview<li>I want a refund.</ul>",
         ] {
             assert_eq!(text(open), "I want a refund.", "{open}");
+        }
+        for nested in [
+            "<table><tr><td style='display:none'><table><tr><td>preview</td></tr></table>more</td><td>seen</td></tr></table>",
+            "<table><tr style='display:none'><td><table><tr><td>preview</td></tr></table></td></tr><tr><td>seen</td></tr></table>",
+            "<ul><li style='display:none'>a<ul><li>preview</li></ul>more</li><li>seen</li></ul>",
+        ] {
+            assert_eq!(text(nested), "seen", "{nested}");
         }
         let closed = "<div><span style='display:none'>a<div>b<div>c</div></div>d</span>seen</div>";
         assert_eq!(text(closed), "seen");
